@@ -1,0 +1,15 @@
+"""The real clock."""
+
+import time
+
+
+class SystemClock:
+    """Wall time for records and retention, monotonic time for timeouts."""
+
+    __slots__ = ()
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
