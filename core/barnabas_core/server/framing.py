@@ -11,9 +11,9 @@ and behaves the same whichever is used:
 A frame is a *writable* bytearray that nobody else holds: the log patches offsets into it in place.
 
 A length is a promise of a stranger. It is checked against the bound before anything is allocated,
-and memory follows what has really arrived: `FIRST_BYTES`, then `SECOND_BYTES`, then twice what is in
-hand. What a growth will take is told beforehand in `wanted_bytes`, so that the owner can wait until
-the server as a whole has room for it.
+and memory follows what has really arrived: `FIRST_BYTES`, then `SECOND_BYTES`, then twice what is
+in hand. What a growth will take is told beforehand in `wanted_bytes`, so that the owner can wait
+until the server as a whole has room for it.
 """
 
 import struct

@@ -1,0 +1,105 @@
+"""The process's log: one structured line per event on standard error, as text or as JSON.
+
+structlog renders; it is imported with the first line that is written, because that import costs a
+tenth of the start-up time of an embedded cluster that may never have anything to say.
+
+A peer can provoke some events at will (a malformed frame, a refused connection). `FloodLimit`
+lets the first few of them per interval through and counts the rest, so that nobody fills a disk
+from outside; the count comes with the next line that gets through.
+"""
+
+import sys
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
+
+from barnabas_core.ports import Clock
+
+if TYPE_CHECKING:
+    from structlog.typing import Processor
+
+LogFormat = Literal["console", "json"]
+
+_LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+class EventLog:
+    """Where a process says what happened."""
+
+    def __init__(
+        self, *, form: LogFormat = "console", level: str = "info", stream: TextIO | None = None
+    ) -> None:
+        self._form = form
+        self._level = _LEVELS[level]
+        self._stream = stream
+        self._logger: Any = None
+
+    def debug(self, event: str, **fields: object) -> None:
+        self._write("debug", event, fields)
+
+    def info(self, event: str, **fields: object) -> None:
+        self._write("info", event, fields)
+
+    def warning(self, event: str, **fields: object) -> None:
+        self._write("warning", event, fields)
+
+    def error(self, event: str, **fields: object) -> None:
+        """`error=` an exception: its traceback is part of the line."""
+        cause = fields.get("error")
+        if isinstance(cause, BaseException):
+            fields = {**fields, "error": repr(cause), "exc_info": cause}
+        self._write("error", event, fields)
+
+    def _write(self, level: str, event: str, fields: dict[str, object]) -> None:
+        if _LEVELS[level] < self._level:
+            return
+        if self._logger is None:
+            self._logger = _build(self._form, self._stream or sys.stderr)
+        getattr(self._logger, level)(event, **fields)
+
+
+class FloodLimit:
+    """At most `line_count` warnings of one kind per interval; the others are counted."""
+
+    def __init__(
+        self, log: EventLog, clock: Clock, *, line_count: int = 10, interval_ms: int = 10_000
+    ) -> None:
+        self._log = log
+        self._clock = clock
+        self._line_count = line_count
+        self._interval_ms = interval_ms
+        self._interval_end_ms = 0
+        self._written_count = 0
+        self._left_out_count = 0
+
+    def warning(self, event: str, **fields: object) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._interval_end_ms:
+            self._interval_end_ms = now_ms + self._interval_ms
+            self._written_count = 0
+        if self._written_count >= self._line_count:
+            self._left_out_count += 1
+            return
+        if self._left_out_count:
+            fields["similar_left_out"] = self._left_out_count
+            self._left_out_count = 0
+        self._written_count += 1
+        self._log.warning(event, **fields)
+
+
+def _build(form: LogFormat, stream: TextIO) -> Any:  # noqa: ANN401 - structlog types its loggers so
+    import structlog  # noqa: PLC0415 - see above
+
+    renderer: list[Processor]
+    if form == "json":
+        renderer = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    else:
+        plain = structlog.dev.plain_traceback
+        renderer = [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=plain)]
+    return structlog.wrap_logger(
+        structlog.PrintLogger(stream),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *renderer,
+        ],
+        wrapper_class=structlog.BoundLogger,
+    )
