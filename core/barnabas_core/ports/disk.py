@@ -1,12 +1,13 @@
 """The disk, passed in.
 
-Paths are plain strings: a `Path` object per file costs more than the call it is for. Every method is blocking; whoever
-must not block calls it through the `Executor`. `OSError` of the real disk arrives as `DiskError`, so that one `except`
-takes a log directory offline.
+Paths are plain strings: a `Path` object per file costs more than the call it is for. Every method
+is blocking; whoever must not block calls it through the `Executor`. `OSError` of the real disk
+arrives as `DiskError`, so that one `except` takes a log directory offline.
 
-Durability contract, which the fake disk of the tests takes at its word: file data survives a machine crash only after
-`File.sync`; a file's name (create, rename, remove) only after `Disk.sync_dir` of its directory; both survive a process
-crash at once. A `sync` that failed must not be tried again: what was dirty before it may be gone.
+Durability contract, which the fake disk of the tests takes at its word: file data survives a
+machine crash only after `File.sync`; a file's name (create, rename, remove) only after
+`Disk.sync_dir` of its directory; both survive a process crash at once. A `sync` that failed must
+not be tried again: what was dirty before it may be gone.
 """
 
 from collections.abc import Sequence
@@ -84,7 +85,7 @@ class Disk(Protocol):
     def make_dirs(self, path: str) -> None: ...
 
     def rename(self, old: str, new: str) -> None:
-        """Atomic; replaces a file at `new`. Works for directories too (then `new` must be absent)."""
+        """Atomic; replaces a file at `new`. For directories too (then `new` must be absent)."""
         ...
 
     def remove(self, path: str) -> None:

@@ -12,5 +12,5 @@ class Executor(Protocol):
         ...
 
     def in_worker(self, job: str, arguments: Sequence[str]) -> Awaitable[bytes]:
-        """Run CPU-bound work in a niced worker process: `python -m <job> <arguments>`; its output."""
+        """Output of `python -m <job> <arguments>`: CPU-bound work, in a niced worker process."""
         ...
