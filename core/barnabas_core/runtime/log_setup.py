@@ -42,11 +42,11 @@ class EventLog:
         self._write("warning", event, fields)
 
     def error(self, event: str, **fields: object) -> None:
-        """`error=` an exception: its traceback is part of the line."""
-        cause = fields.get("error")
-        if isinstance(cause, BaseException):
-            fields = {**fields, "error": repr(cause), "exc_info": cause}
         self._write("error", event, fields)
+
+    def failure(self, event: str, error: BaseException, **fields: object) -> None:
+        """An error whose traceback somebody will want to see."""
+        self._write("error", event, {**fields, "error": repr(error), "exc_info": error})
 
     def _write(self, level: str, event: str, fields: dict[str, object]) -> None:
         if _LEVELS[level] < self._level:

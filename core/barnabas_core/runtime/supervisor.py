@@ -51,7 +51,7 @@ class Supervisor:
             try:
                 await run()
             except Exception as error:
-                self._log.error("a background task failed", task=name, error=error)
+                self._log.failure("a background task failed", error, task=name)
             else:
                 return
             await asyncio.sleep(self._retry_ms / 1000)
@@ -92,4 +92,4 @@ class TaskList:
     def _on_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.error("a task failed", error=error)
+            self._log.failure("a task failed", error)

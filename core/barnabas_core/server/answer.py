@@ -9,28 +9,16 @@ Pure: no socket, no loop.
 """
 
 from collections.abc import Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
+from barnabas_core.log.read import LogRead, LogSlice
 from barnabas_core.ports import Buffer
 
 PIECE_BYTES: Final = 256 * 1024
 
 
-class FileRange(Protocol):
-    """Bytes that lie in a file, or that somebody else keeps; their number does not change."""
-
-    def __len__(self) -> int: ...
-
-    def try_read(self, position: int, size: int) -> Buffer | None:
-        """`size` bytes from `position` on, None where reading would wait for the disk."""
-        ...
-
-    def read(self, position: int, size: int) -> Buffer:
-        """The same, waiting for the disk."""
-        ...
-
-
-Part: TypeAlias = Buffer | FileRange
+Part: TypeAlias = Buffer | LogSlice | LogRead
+"""A `LogRead` stands for its slices."""
 
 
 class AnswerTorn(Exception):
@@ -41,7 +29,7 @@ class AnswerStream:
     __slots__ = ("_index", "_parts", "_position")
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = parts
+        self._parts = _flat(parts)
         self._index = 0
         self._position = 0  # in the range at `_index`
 
@@ -72,7 +60,7 @@ class AnswerStream:
             size += len(piece)
         return pieces
 
-    def blocked(self) -> tuple[FileRange, int, int]:
+    def blocked(self) -> tuple[LogSlice, int, int]:
         """(range, position, size) of the read that must wait, after an empty `take`."""
         part = self._parts[self._index]
         assert not isinstance(part, bytes | bytearray | memoryview)
@@ -84,10 +72,20 @@ class AnswerStream:
         self._advance(part, len(data), wanted)
         return data
 
-    def _advance(self, part: FileRange, found: int, wanted: int) -> None:
+    def _advance(self, part: LogSlice, found: int, wanted: int) -> None:
         if found != wanted:
             raise AnswerTorn(f"{found} bytes read instead of {wanted}")
         self._position += found
         if self._position == len(part):
             self._index += 1
             self._position = 0
+
+
+def _flat(parts: Sequence[Part]) -> list[Buffer | LogSlice]:
+    flat: list[Buffer | LogSlice] = []
+    for part in parts:
+        if isinstance(part, LogRead):
+            flat += part.slices
+        else:
+            flat.append(part)
+    return flat

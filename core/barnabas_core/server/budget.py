@@ -1,8 +1,8 @@
 """The bytes that large requests of all connections may hold together.
 
-Small frames are bounded per connection and not counted here. A connection asks before a large frame
-grows; when there is no room it stops reading and is called, in the order of asking, once there is.
-Bytes are given back when the request has been answered or its connection is lost.
+Small frames are bounded per connection and not counted here. A connection asks before a large
+frame grows; when there is no room it stops reading and is called, in the order of asking, once
+there is. Bytes are given back when the request has been answered or its connection is lost.
 """
 
 from collections import deque

@@ -1,9 +1,9 @@
 """An answer that comes later, without a task or an event-loop turn in between.
 
-A handler that must wait (for its records to be written, for records to fetch) returns a `Deferred`
-and resolves it when it is done; whoever waits is called at once, from within `resolve`. An
-asyncio.Future would call through the loop one turn later, and a coroutine would cost a task: at
-tens of thousands of requests a second both are most of the price of a request.
+A handler that must wait (for its records to be written, for records to fetch) returns a
+`Deferred` and resolves it when it is done; whoever waits is called at once, from within
+`resolve`. An asyncio.Future would call through the loop one turn later, and a coroutine would
+cost a task: at tens of thousands of requests a second both are most of the price of a request.
 """
 
 from collections.abc import Callable

@@ -8,7 +8,8 @@ and behaves the same whichever is used:
 - `get_buffer()` and `filled(count)`: once the length of a large frame is known, the rest of it is
   read straight into the frame's own bytearray: the records in it are never copied again.
 
-A frame is a *writable* bytearray that nobody else holds: the log patches offsets into it in place.
+A frame is a *writable* bytearray that nobody else holds: the log patches offsets into it in
+place.
 
 A length is a promise of a stranger. It is checked against the bound before anything is allocated,
 and memory follows what has really arrived: `FIRST_BYTES`, then `SECOND_BYTES`, then twice what is

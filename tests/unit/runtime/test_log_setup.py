@@ -7,16 +7,7 @@ import sys
 
 from barnabas_core.runtime.log_setup import EventLog, FloodLimit
 
-
-class ManualClock:
-    def __init__(self) -> None:
-        self.at_ms = 0
-
-    def now_ms(self) -> int:
-        return self.at_ms
-
-    def monotonic_ms(self) -> int:
-        return self.at_ms
+from tests.support.manual_clock import ManualClock
 
 
 def test_json_lines_carry_the_fields_and_the_traceback() -> None:
@@ -24,7 +15,7 @@ def test_json_lines_carry_the_fields_and_the_traceback() -> None:
     log = EventLog(form="json", stream=lines)
 
     log.info("started", port=9092)
-    log.error("failed", error=ValueError("no"))
+    log.failure("failed", ValueError("no"))
 
     first, second = map(json.loads, lines.getvalue().splitlines())
     assert (first["event"], first["level"], first["port"]) == ("started", "info", 9092)
@@ -52,7 +43,7 @@ def test_a_flood_is_counted_instead_of_written() -> None:
     for _ in range(10):
         limit.warning("refused")
     assert lines.getvalue().count("refused") == 3
-    clock.at_ms = 1000
+    clock.advance(1000)
     limit.warning("refused")
 
     assert lines.getvalue().count("refused") == 4

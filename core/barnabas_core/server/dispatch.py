@@ -1,0 +1,227 @@
+"""From a request frame to the parts of its answer.
+
+A `Handler` serves one api. It gets the typed request and a `RequestContext` and returns
+
+- the response, or None where the request is to have none (Produce with acks=0): answered at once;
+- a `Deferred` of that: answered from within `resolve`, without a task;
+- an awaitable of that: run as a task. The decision is carried out even when the client has gone.
+
+What the client did wrong is an error code in the response. `RequestRefused` is for what cannot be
+answered: an unknown api or version, or bytes that are not the message they claim to be. It closes
+the connection. ApiVersions alone is answered in a version that is not served (KIP-511): at v0,
+with UNSUPPORTED_VERSION and the range, so that a newer client can fall back.
+
+Decoders and encoders are looked up once per (api, version): the first four bytes of a request,
+key and version, are the key of the route.
+"""
+
+import struct
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+from barnabas_core.runtime.log_setup import EventLog
+from barnabas_core.runtime.supervisor import TaskList
+from barnabas_core.server.answer import Part
+from barnabas_core.server.deferred import Deferred
+from barnabas_core.wire.api import API_BY_KEY, ApiInfo, ApiKey
+from barnabas_core.wire.codec import decoder, encoder
+from barnabas_core.wire.error import DecodeError
+from barnabas_core.wire.error_code import ErrorCode
+from barnabas_core.wire.frame import decode_request_header, encode_response
+from barnabas_core.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from barnabas_core.wire.schema import Message
+
+_HEAD: Final = struct.Struct(">Iih")  # key and version in one, correlation id, length of client id
+_ANSWER_HEAD: Final = struct.Struct(">ii").pack  # size, correlation id
+_FLEXIBLE_ANSWER_HEAD: Final = struct.Struct(">iix").pack  # and no tagged fields
+
+
+class RequestRefused(Exception):
+    """There is no answer to this request: the connection is to be closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The other end of a connection."""
+
+    host: str
+    port: int
+    listener: str
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """What a handler knows of a request beside its content."""
+
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    peer: Peer
+
+
+Response: TypeAlias = Message | None
+Reply: TypeAlias = Response | Deferred[Any] | Awaitable[Response]
+# The parts of the answer; empty: nothing is sent; None: a defect, the connection is to be closed.
+OnAnswer: TypeAlias = Callable[[list[Part] | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """Serves one api, at the versions of the protocol table."""
+
+    api: ApiKey
+    handle: Callable[[Any, RequestContext], Reply]
+
+    @property
+    def info(self) -> ApiInfo:
+        return API_BY_KEY[self.api]
+
+
+class _Route:
+    """One (api, version): everything a request of it needs."""
+
+    __slots__ = ("decode", "encode", "handle", "has_flexible_answer", "has_flexible_head", "name")
+
+    def __init__(self, handler: Handler, version: int) -> None:
+        info = handler.info
+        self.handle = handler.handle
+        self.decode = decoder(info.request, version)
+        self.encode = encoder(info.response, version)
+        self.has_flexible_head = info.request_header_version(version) == 2
+        self.has_flexible_answer = info.response_header_version(version) == 1
+        self.name = f"{info.name} v{version}"
+
+    def answer(self, correlation_id: int, message: Message) -> list[Part]:
+        parts = cast("list[Part]", self.encode(message))
+        if self.has_flexible_answer:
+            size = 5 + sum(map(len, parts))
+            head = _FLEXIBLE_ANSWER_HEAD(size, correlation_id)
+        else:
+            size = 4 + sum(map(len, parts))
+            head = _ANSWER_HEAD(size, correlation_id)
+        # The first part is always bytes of the encoder's own.
+        parts[0] = head + cast("bytes", parts[0])
+        return parts
+
+
+class Dispatcher:
+    """The apis of one listener. Stateless between requests, shared by all connections."""
+
+    def __init__(self, handlers: Sequence[Handler], log: EventLog) -> None:
+        self._handlers = {int(handler.api): handler for handler in handlers}
+        self._routes: dict[int, _Route] = {}
+        self._log = log
+        self._tasks = TaskList(log)
+
+    def dispatch(self, frame: bytearray, peer: Peer, on_answer: OnAnswer) -> Deferred[Any] | None:
+        """Handle one request. `on_answer` is called once, now or later.
+
+        The answer that comes later, if there is one, is returned for the connection to cancel.
+        """
+        try:
+            route_key, correlation_id, client_id_length = _HEAD.unpack_from(frame)
+        except struct.error:
+            raise RequestRefused(f"a request of {len(frame)} bytes has no header") from None
+        route = self._routes.get(route_key)
+        if route is None:
+            route = self._find_route(route_key)
+            if route is None:
+                on_answer(self._unsupported_api_versions(correlation_id))
+                return None
+        request, client_id = _decode(route, frame, client_id_length)
+        context = RequestContext(route_key & 0xFFFF, correlation_id, client_id, peer)
+        reply = route.handle(request, context)
+        if isinstance(reply, Message):
+            on_answer(route.answer(correlation_id, reply))
+        elif reply is None:
+            on_answer([])
+        elif isinstance(reply, Deferred):
+            reply.then(lambda response: self._answer(route, correlation_id, response, on_answer))
+            return reply
+        else:
+            self._tasks.start(self._await(route, correlation_id, reply, on_answer))
+        return None
+
+    async def close(self) -> None:
+        """Give up the requests that are still under way."""
+        await self._tasks.stop()
+
+    def _find_route(self, route_key: int) -> _Route | None:
+        """None for an ApiVersions request of an unknown version: that has an answer even so."""
+        key, version = route_key >> 16, route_key & 0xFFFF
+        handler = self._handlers.get(key)
+        if handler is None:
+            raise RequestRefused(f"api key {key} (version {version}) is not served here")
+        info = handler.info
+        if not info.supports(version):
+            if info.key is ApiKey.API_VERSIONS:
+                return None
+            raise RequestRefused(
+                f"{info.name} v{version} is not served, only "
+                f"v{info.min_version} to v{info.max_version}"
+            )
+        route = self._routes[route_key] = _Route(handler, version)
+        return route
+
+    def _unsupported_api_versions(self, correlation_id: int) -> list[Part]:
+        info = API_BY_KEY[ApiKey.API_VERSIONS]
+        own = ApiVersion(info.key, info.advertised_min, info.advertised_max)
+        response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own])
+        return cast("list[Part]", encode_response(response, 0, correlation_id))
+
+    async def _await(
+        self, route: _Route, correlation_id: int, reply: Awaitable[Response], on_answer: OnAnswer
+    ) -> None:
+        try:
+            response = await reply
+        except Exception as error:
+            self._log.failure("a request handler failed", error, request=route.name)
+            on_answer(None)
+        else:
+            self._answer(route, correlation_id, response, on_answer)
+
+    def _answer(
+        self, route: _Route, correlation_id: int, response: Response, on_answer: OnAnswer
+    ) -> None:
+        if response is None:
+            on_answer([])
+            return
+        try:
+            parts = route.answer(correlation_id, response)
+        except Exception as error:
+            # Whoever resolves a deferred answer serves other connections too: this one's defect
+            # must not reach it.
+            self._log.failure("an answer could not be encoded", error, request=route.name)
+            on_answer(None)
+        else:
+            on_answer(parts)
+
+
+def _decode(route: _Route, frame: bytearray, client_id_length: int) -> tuple[Message, str | None]:
+    """(request, client id)"""
+    position = _HEAD.size
+    client_id = None
+    try:
+        if client_id_length >= 0:
+            stop = position + client_id_length
+            client_id = frame[position:stop].decode()
+            position = stop
+        elif client_id_length != -1:
+            raise RequestRefused(f"malformed header of {route.name}: negative length")
+        if route.has_flexible_head:
+            if frame[position]:  # tagged fields, which nobody sends today
+                position = decode_request_header(frame)[1]
+            else:
+                position += 1
+        request, end = route.decode(frame, position)
+    except DecodeError as error:
+        raise RequestRefused(f"malformed {route.name}: {error}") from error
+    except (UnicodeDecodeError, IndexError) as error:
+        raise RequestRefused(f"malformed header of {route.name}: {error}") from error
+    if end != len(frame):
+        raise RequestRefused(f"malformed {route.name}: {len(frame) - end} bytes too many")
+    return request, client_id

@@ -1,0 +1,153 @@
+"""The listening end: accepts connections within bounds, closes those that are idle or in the way.
+
+Kafka's bounds, with its names and defaults: `socket.request.max.bytes`, `max.connections`,
+`connections.max.idle.ms`, `queued.max.request.bytes` (where Kafka has no bound by default, we
+have one: large requests of all connections together).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from barnabas_core.ports import Clock, Executor
+from barnabas_core.runtime.log_setup import EventLog, FloodLimit
+from barnabas_core.runtime.timers import Timers
+from barnabas_core.server.budget import ByteBudget
+from barnabas_core.server.connection import Connection, ConnectionEnvironment
+from barnabas_core.server.dispatch import Dispatcher
+
+if TYPE_CHECKING:
+    from barnabas_core.runtime.timing_wheel import Timeout
+
+_MIB: Final = 1024 * 1024
+# When large requests wait for room, a connection that has sent nothing of its own large request for
+# this long loses its place: it may be waiting for room itself, or it may never send the rest.
+_STALLED_MS_MAX: Final = 10_000
+_SHORTAGE_CHECK_MS: Final = 1_000
+
+
+class Listener(Protocol):
+    """Where connections come from: a socket, or a simulated network."""
+
+    async def listen(
+        self, host: str, port: int, accept: Callable[[], Connection]
+    ) -> tuple[str, int]:
+        """Begin to accept; the address that was really bound. `OSError` when it cannot be."""
+        ...
+
+    async def close(self) -> None:
+        """Accept no more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointConfig:
+    listener_name: str = "PLAINTEXT"
+    frame_bytes_max: int = 100 * _MIB
+    large_bytes_max: int = 512 * _MIB
+    connection_count_max: int = 2**31 - 1
+    idle_ms_max: int = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointParts:
+    """What an endpoint stands on."""
+
+    clock: Clock
+    timers: Timers
+    executor: Executor
+    log: EventLog
+
+
+class Endpoint:
+    """One listener and its connections."""
+
+    def __init__(
+        self, listener: Listener, dispatcher: Dispatcher, config: EndpointConfig, on: EndpointParts
+    ) -> None:
+        self._listener = listener
+        self._config = config
+        self._clock = on.clock
+        self._timers = on.timers
+        self._log = on.log
+        self._refusals = FloodLimit(on.log, on.clock)
+        self._budget = ByteBudget(config.large_bytes_max)
+        self._environment = ConnectionEnvironment(
+            dispatcher,
+            clock=on.clock,
+            executor=on.executor,
+            log=on.log,
+            frame_bytes_max=config.frame_bytes_max,
+            budget=self._budget,
+        )
+        self._connections: dict[Connection, Timeout] = {}
+        self._shortage_check = self._timers.after(_SHORTAGE_CHECK_MS, self._on_shortage_check)
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    @property
+    def large_bytes(self) -> int:
+        """Bytes that large requests hold at present."""
+        return self._budget.used_bytes
+
+    async def open(self, host: str, port: int) -> tuple[str, int]:
+        return await self._listener.listen(host, port, self._accept)
+
+    async def close(self) -> None:
+        await self._listener.close()
+        self._timers.cancel(self._shortage_check)
+        for connection in list(self._connections):
+            connection.close()
+
+    def abort_connections(self) -> None:
+        """After `close`: those that still have unread answers are cut off."""
+        for connection in list(self._connections):
+            connection.abort()
+
+    def _accept(self) -> Connection:
+        return Connection(
+            self._environment, self._config.listener_name, self._on_made, self._on_lost
+        )
+
+    def _on_made(self, connection: Connection) -> bool:
+        if len(self._connections) >= self._config.connection_count_max:
+            self._refusals.warning(
+                "connection refused: too many", peer=str(connection.peer), limit="max.connections"
+            )
+            return False
+        self._watch(connection, self._config.idle_ms_max)
+        return True
+
+    def _on_lost(self, connection: Connection) -> None:
+        timeout = self._connections.pop(connection, None)
+        if timeout is not None:
+            self._timers.cancel(timeout)
+
+    def _watch(self, connection: Connection, delay_ms: int) -> None:
+        timeout = self._timers.after(delay_ms, lambda: self._on_idle_check(connection))
+        self._connections[connection] = timeout
+
+    def _on_idle_check(self, connection: Connection) -> None:
+        """Fires once per idle period, not per request: activity only moves `last_active_ms`."""
+        idle_ms = self._clock.monotonic_ms() - connection.last_active_ms
+        left_ms = self._config.idle_ms_max - idle_ms
+        if left_ms > 0 or connection.is_awaited:
+            self._watch(connection, max(left_ms, 1_000))
+            return
+        self._log.debug("idle connection closed", peer=str(connection.peer))
+        connection.close()
+
+    def _on_shortage_check(self) -> None:
+        self._shortage_check = self._timers.after(_SHORTAGE_CHECK_MS, self._on_shortage_check)
+        if not self._budget.is_short:
+            return
+        now_ms = self._clock.monotonic_ms()
+        for connection in list(self._connections):
+            if connection.holds_room and now_ms - connection.last_active_ms > _STALLED_MS_MAX:
+                self._refusals.warning(
+                    "connection closed: its large request stalled while others wait for memory",
+                    peer=str(connection.peer),
+                )
+                connection.abort()
