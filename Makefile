@@ -71,7 +71,7 @@ fuzz: $(SYNCED) ## coverage-guided fuzzing of the decoder (FUZZ_SECONDS=60)
 bench: bench-core ## every benchmark there is
 
 bench-core: $(SYNCED) ## codec and log engine; fills docs/benchmarks.md
-	$(BIN)/python bench/core.py
+	$(BIN)/python -m bench.core
 
 ##### upkeep
 
