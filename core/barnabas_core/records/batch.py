@@ -60,6 +60,7 @@ CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
 _SEQUENCE_MAX = 2**31 - 1
+_OFFSET_MAX = 2**63 - 1
 _OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
 _CRC = struct.Struct(">I")
@@ -212,8 +213,10 @@ def check_batch(buffer: Buffer, position: int, header: BatchHeader) -> None:
         raise CorruptBatch(BatchFault.BAD_CRC, f"{crc:#010x} is not {header.crc:#010x}")
     if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
         raise CorruptBatch(BatchFault.UNKNOWN_COMPRESSION, f"attributes {header.attributes:#x}")
-    if header.base_offset < 0 or header.last_offset_delta < 0 or header.record_count < 0:
-        raise CorruptBatch(BatchFault.BAD_HEADER, "negative offset, offset delta or record count")
+    if header.last_offset_delta < 0 or header.record_count < 0:
+        raise CorruptBatch(BatchFault.BAD_HEADER, "negative offset delta or record count")
+    if not 0 <= header.base_offset <= _OFFSET_MAX - header.last_offset_delta:
+        raise CorruptBatch(BatchFault.BAD_HEADER, f"base offset {header.base_offset}")
 
 
 def _check_extent(buffer: Buffer, position: int, header: BatchHeader) -> None:

@@ -52,7 +52,7 @@ class BatchBuilder:
     is_transactional: bool = False
     is_control: bool = False
     delete_horizon_ms: int | None = None
-    # LogAppendTime: the time of every record, whatever its own.
+    # LogAppendTime: for readers the time of every record, whatever its own.
     append_time_ms: int | None = None
 
     record_count: int = field(default=0, init=False)
@@ -84,8 +84,6 @@ class BatchBuilder:
         if offset is None:
             offset = self._last_offset + 1
         assert offset > self._last_offset, "offsets rise"
-        if self.append_time_ms is not None:
-            timestamp_ms = self.append_time_ms
         if self.record_count == 0 and self.delete_horizon_ms is None:
             self._base_timestamp = timestamp_ms
         body = b"".join(
