@@ -93,9 +93,10 @@ clean: ## remove .venv and every cache in the tree
 
 # .venv follows the lock: a changed lock or pyproject syncs it again.
 $(SYNCED): requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "make: Barnabas needs Python 3.11 or newer, and '$(PYTHON)' is" \
-			"$$($(PYTHON) --version 2>&1 || echo missing). Try: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		found=$$($(PYTHON) --version 2>/dev/null) || found="not there"; \
+		echo "make: Barnabas needs Python 3.11 or newer, and '$(PYTHON)' is $$found." \
+			"Try: make PYTHON=python3.11 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		echo "make: '$(PYTHON)' cannot make virtual environments (on Debian: apt install python3-venv)" >&2; exit 1; }
 	@echo ">> .venv: a virtual environment of $$($(PYTHON) --version)"
