@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
+from barnabas_core.ports.disk import Buffer
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.compression import Compression
 from barnabas_core.records.control import end_transaction_batch
@@ -32,13 +33,6 @@ class Sample:
 
 def sample_batches(base_offset: int = 0) -> Iterator[Sample]:
     """One after the other as in a partition's log, the first at `base_offset`."""
-    for codec, levels in LEVELS.items():
-        for level in levels:
-            records = sample_records(base_offset)
-            batch = build_batch(records, base_offset=base_offset, compression=codec, level=level)
-            name = codec.name.lower() if level is None else f"{codec.name.lower()} level {level}"
-            yield Sample(name, batch, records)
-            base_offset += len(records)
     for is_transactional in (False, True):
         records = sample_records(base_offset)[:5]
         batch = producer_batch(records, is_transactional=is_transactional)
@@ -46,6 +40,14 @@ def sample_batches(base_offset: int = 0) -> Iterator[Sample]:
         base_offset += len(records)
     marker = end_transaction_batch(True, 3, PRODUCER_ID, 2, TIME_MS, base_offset)
     yield Sample("commit", marker, (), is_control=True)
+    base_offset += 1
+    for codec, levels in LEVELS.items():
+        for level in levels:
+            records = sample_records(base_offset)
+            batch = build_batch(records, base_offset=base_offset, compression=codec, level=level)
+            name = codec.name.lower() if level is None else f"{codec.name.lower()} level {level}"
+            yield Sample(name, batch, records)
+            base_offset += len(records)
 
 
 def producer_batch(
@@ -81,3 +83,14 @@ def sample_records(base_offset: int) -> tuple[Record, ...]:
         Record(base_offset + n, TIME_MS + 3 * n, key, value, headers)
         for n, (key, value, headers) in enumerate(bodies)
     )
+
+
+def plain_record(record: Record) -> Record:
+    """The record with bytes where it has views, to compare."""
+    headers = tuple(Header(key, plain_bytes(value)) for key, value in record.headers)
+    key, value = plain_bytes(record.key), plain_bytes(record.value)
+    return record._replace(key=key, value=value, headers=headers)
+
+
+def plain_bytes(data: Buffer | None) -> bytes | None:
+    return None if data is None else bytes(data)

@@ -28,6 +28,8 @@ from barnabas_core.wire.messages.snapshot_footer_record import SnapshotFooterRec
 from barnabas_core.wire.messages.snapshot_header_record import SnapshotHeaderRecord
 from barnabas_core.wire.messages.voters_record import VotersRecord
 
+from tests.support.record_samples import plain_record
+
 VECTORS = Path(__file__).parent / "java" / "batches.txt.gz"
 TIME_MS = 1_700_000_000_000
 CODECS = [codec.name.lower() for codec in Compression]
@@ -43,16 +45,6 @@ def header_of(batch: bytes) -> BatchHeader:
     [(position, header)] = split_batches(batch)
     check_batch(batch, position, header)
     return header
-
-
-def plain(record: Record) -> Record:
-    """With bytes for views, to compare."""
-    headers = tuple(
-        Header(key, None if value is None else bytes(value)) for key, value in record.headers
-    )
-    key = None if record.key is None else bytes(record.key)
-    value = None if record.value is None else bytes(record.value)
-    return Record(record.offset, record.timestamp, key, value, headers)
 
 
 def many_records() -> list[Record]:
@@ -166,7 +158,7 @@ def test_every_batch_of_javas_passes_our_checks(name: str) -> None:
 def test_records_come_out_of_every_codec(name: str) -> None:
     batch = vectors()[f"many_{name}"]
 
-    assert [plain(record) for record in iter_records(batch)] == many_records()
+    assert [plain_record(record) for record in iter_records(batch)] == many_records()
     check_records(batch, 0, header_of(batch), keys_required=True)
 
 
