@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from barnabas_core.ports import Buffer
 from barnabas_core.records.batch import BatchHeader, check_batch, split_batches
 from barnabas_core.records.builder import BatchBuilder
 from barnabas_core.records.compression import LEVELS, Compression
@@ -14,6 +15,7 @@ from barnabas_core.records.record import Header, Record, iter_records
 from tests.support.dump_log import Dump, batch_field, dump_files
 from tests.support.external import JavaRuntime
 from tests.support.kafka_node import KafkaNode
+from tests.support.record_samples import sample_batches
 
 NOW_MS = 1_750_000_000_000
 WORDS = ("log", "offset", "epoch", "leader", "replica")
@@ -58,6 +60,31 @@ def test_java_reads_our_batches(java: JavaRuntime, tmp_path: Path, codec: Compre
         (offset, timestamp, key and key.decode(), value.decode())
         for offset, timestamp, key, value in expected
     ]
+
+
+def test_java_reads_every_kind_of_batch_that_we_write(java: JavaRuntime, tmp_path: Path) -> None:
+    samples = list(sample_batches())
+    log = tmp_path / "00000000000000000000.log"
+    log.write_bytes(b"".join(sample.batch for sample in samples))
+
+    dump = dump_files(java, [log], print_data=False)
+
+    assert dump.complaints == []
+    assert dump.gaps == []
+    assert len(dump.batches) == len(samples)
+    sizes = [
+        f"offset: {record.offset} CreateTime: {record.timestamp} "
+        f"keySize: {size(record.key)} valueSize: {size(record.value)} "
+        for sample in samples
+        for record in sample.records
+    ]
+    found = [record.line for record in dump.records if "endTxnMarker" not in record.line]
+    assert len(found) == len(sizes)
+    assert all(expected in line for expected, line in zip(sizes, found, strict=True))
+
+
+def size(part: Buffer | None) -> int:
+    return -1 if part is None else len(part)
 
 
 def test_java_reads_our_transaction_markers(java: JavaRuntime, tmp_path: Path) -> None:
