@@ -36,6 +36,9 @@ def read_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
 
 def continue_uvarint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
     """The rest of an unsigned varint whose first byte, already read, was not its last."""
+    byte = buffer[position]
+    if byte < _MORE:  # two bytes reach 16,383, which most lengths do not exceed
+        return first - _MORE + (byte << 7), position + 1
     value = first & _PAYLOAD
     for shift in (7, 14, 21, 28):
         byte = buffer[position]

@@ -55,6 +55,29 @@ class Struct:
     __slots__ = ()
     FIELDS: ClassVar[tuple[Field, ...]] = ()
 
+    unknown_tags: Tags
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _names(self))
+
+    __hash__ = None  # type: ignore[assignment]  # its fields may change
+
+    def __repr__(self) -> str:
+        """Only what is not the default: a message has the fields of all versions."""
+        plain = type(self)()
+        shown = [
+            f"{name}={getattr(self, name)!r}"
+            for name in _names(self)
+            if getattr(self, name) != getattr(plain, name)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _names(struct: Struct) -> list[str]:
+    return [*(field.name for field in struct.FIELDS), "unknown_tags"]
+
 
 StructType: TypeAlias = type[Struct]
 

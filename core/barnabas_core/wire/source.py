@@ -30,7 +30,11 @@ class Source:
         self._lines.append(self._indent + text)
 
     @contextmanager
-    def block(self, header: str) -> Iterator[None]:
+    def block(self, header: str | None) -> Iterator[None]:
+        """The lines written inside are indented below the header; without one, they are not."""
+        if header is None:
+            yield
+            return
         self.line(header)
         outer, self._indent = self._indent, self._indent + "    "
         yield
