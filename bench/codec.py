@@ -97,8 +97,8 @@ def best(*calls: Callable[[], object]) -> list[float]:
 
 
 def table(timings: list[Timing]) -> str:
-    columns = ("message", "bytes", "encode µs", "kio µs", "times as fast")
-    columns += ("decode µs", "kio native µs", "times as fast")
+    columns = ["message", "bytes", "encode µs", "kio µs", "times as fast"]
+    columns += ["decode µs", "kio native µs", "times as fast"]
     lines = [f"| {' | '.join(columns)} |", "|---" + "|--:" * 7 + "|"]
     lines += [
         f"| {t.label} | {t.size_bytes:,} | {t.encode_us:.2f} | {t.kio_encode_us:.2f} | "

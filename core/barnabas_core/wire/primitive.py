@@ -103,7 +103,10 @@ def uuid_text(uuid: bytes) -> str:
 
 def uuid_from_text(text: str) -> bytes:
     """The 16 bytes; ValueError if the text is not a uuid in Kafka's form."""
-    uuid = urlsafe_b64decode(text + "==")
+    try:
+        uuid = urlsafe_b64decode(text + "==")
+    except ValueError:
+        uuid = b""
     if len(uuid) != UUID_BYTES or uuid_text(uuid) != text:
         raise ValueError(f"{text!r} is not a uuid in url-safe base64")
     return uuid

@@ -55,8 +55,6 @@ class Struct:
     __slots__ = ()
     FIELDS: ClassVar[tuple[Field, ...]] = ()
 
-    unknown_tags: Tags
-
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented

@@ -49,8 +49,7 @@ def test_the_parts_are_the_encoded_bytes_in_order(
 @given(pair=st.sampled_from(FLEXIBLE), tags=st.dictionaries(st.integers(100, 2**31), st.binary()))
 def test_unknown_tags_survive(pair: tuple[type[Message], int], tags: dict[int, bytes]) -> None:
     kind, version = pair
-    message = kind()
-    message.unknown_tags = tuple(sorted(tags.items()))  # type: ignore[attr-defined]
+    message = kind(unknown_tags=tuple(sorted(tags.items())))  # type: ignore[call-arg]
 
     assert decode(kind, version, encode(message, version)) == message
 
