@@ -13,6 +13,7 @@ them out.
 from collections import deque
 from collections.abc import Iterable
 
+from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.transaction_index import AbortedTransaction
 from barnabas_core.records.batch import BatchHeader
 from barnabas_core.records.control import ControlType
@@ -31,11 +32,15 @@ class TransactionPass:
         self._kept: list[AbortedTransaction] = []
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """For every data batch, in order: does it belong to an aborted transaction?"""
+        """For every data batch, in order: does it belong to an aborted transaction?
+
+        Markers need not be fed for this answer: an entry tells where its transaction ends.
+        """
         self._advance(header.last_offset)
         if not header.is_transactional:
             return False
-        if header.producer_id in self._aborted:
+        aborted = self._aborted.get(header.producer_id)
+        if aborted is not None and header.last_offset < aborted.last_offset:
             self._seen_aborted.add(header.producer_id)
             return True
         self._seen_committed.add(header.producer_id)
@@ -44,11 +49,14 @@ class TransactionPass:
     def is_spent(self, header: BatchHeader, marker: ControlType) -> bool:
         """For every commit and abort marker, in order."""
         self._advance(header.last_offset)
-        if marker is ControlType.ABORT:
-            return self._end_aborted(header.producer_id)
         had_data = header.producer_id in self._seen_committed
         self._seen_committed.discard(header.producer_id)
-        return not had_data
+        if marker is ControlType.COMMIT:
+            return not had_data
+        if had_data:
+            # Going on would drop the marker and make the aborted data readable for good.
+            raise UncleanableLog(f"offset {header.last_offset}: abort marker missing in the index")
+        return self._end_aborted(header)
 
     def take_aborted(self) -> list[AbortedTransaction]:
         """Index entries of the abort markers that stayed since the last call, in marker order."""
@@ -60,10 +68,11 @@ class TransactionPass:
             aborted = self._coming.popleft()
             self._aborted[aborted.producer_id] = aborted
 
-    def _end_aborted(self, producer_id: int) -> bool:
-        aborted = self._aborted.pop(producer_id, None)
-        if aborted is None or producer_id not in self._seen_aborted:
+    def _end_aborted(self, marker: BatchHeader) -> bool:
+        aborted = self._aborted.pop(marker.producer_id, None)
+        had_data = marker.producer_id in self._seen_aborted
+        self._seen_aborted.discard(marker.producer_id)
+        if aborted is None or not had_data:
             return True
-        self._seen_aborted.discard(producer_id)
         self._kept.append(aborted)
         return False
