@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property, lru_cache
 
-from barnabas_core.config.error import InvalidValue, UnknownProperty
+from barnabas_core.config.error import InvalidValue, MissingProperty, UnknownProperty
 from barnabas_core.config.property_type import PropertyType, Value, parse_value
 from barnabas_core.config.validator import validator
 
@@ -76,6 +76,17 @@ def definition(kind: Kind, name: str) -> Property:
         raise UnknownProperty(kind.value, name) from None
 
 
-def parse_properties(kind: Kind, properties: Mapping[str, str]) -> dict[str, Value]:
-    """Typed values of the properties that are set; `ConfigError` on the first bad one."""
-    return {name: definition(kind, name).parse(text) for name, text in properties.items()}
+def parse_properties(kind: Kind, properties: Mapping[str, str]) -> dict[str, Value | None]:
+    """Typed values of all properties of a kind, set or by default; names of no such are ignored.
+
+    `ConfigError` if one is wrong, or if one without a default is not set.
+    """
+    values: dict[str, Value | None] = {}
+    for name, prop in definitions(kind).items():
+        if name in properties:
+            values[name] = prop.parse(properties[name])
+        elif prop.has_default:
+            values[name] = prop.default
+        else:
+            raise MissingProperty(name)
+    return values

@@ -65,6 +65,8 @@ class LogConfig:
     remote_log_delete_on_disable: bool = False
     local_retention_bytes: int = DERIVED_RETENTION
     local_retention_ms: int = DERIVED_RETENTION
+    remote_log_storage_system_enable: bool = False
+    """The broker's own switch, without which no topic may use remote storage."""
 
     overrides: Mapping[str, str] = field(default_factory=lambda: _NOTHING, compare=False)
     """What the topic itself sets, as it was set."""
@@ -93,6 +95,9 @@ class LogConfig:
                     used[synonym] = properties[synonym]
                     value = _broker_value(prop, synonym, properties[synonym])
                     values.setdefault(prop.name, value)
+        if _REMOTE_SYSTEM in properties:
+            text = used[_REMOTE_SYSTEM] = properties[_REMOTE_SYSTEM]
+            values[_REMOTE_SYSTEM] = definition(Kind.BROKER, _REMOTE_SYSTEM).parse(text)
         if not used:
             return DEFAULT
         config = replace(DEFAULT, broker_properties=MappingProxyType(used), **_to_fields(values))
@@ -111,7 +116,7 @@ class LogConfig:
         return self.segment_ms
 
     def describe(self) -> list[DescribedConfig]:
-        """All topic configs that are no secret of the project, as DescribeConfigs answers."""
+        """All topic configs but the internal ones, as DescribeConfigs answers."""
         return [
             self._describe(prop)
             for prop in definitions(Kind.TOPIC).values()
@@ -144,6 +149,7 @@ class LogConfig:
 DEFAULT = LogConfig()
 _FIELDS = frozenset(each.name for each in fields(LogConfig))
 
+_REMOTE_SYSTEM = "remote.log.storage.system.enable"
 _HOUR_MS = 60 * 60 * 1000
 # Broker properties in another unit than the topic config that they are for.
 _UNIT_MS = {
@@ -216,6 +222,11 @@ def _check_together(config: LogConfig) -> None:
 
 
 def _check_remote(config: LogConfig) -> None:
+    if not config.remote_log_storage_system_enable:
+        raise ConfigError(
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage."
+        )
     if config.cleanup_compact:
         raise ConfigError(
             "Remote log storage only supports topics with cleanup.policy=delete or "
@@ -223,6 +234,19 @@ def _check_remote(config: LogConfig) -> None:
         )
     _check_local("bytes", config.local_retention_bytes, config.retention_bytes)
     _check_local("ms", config.local_retention_ms, config.retention_ms)
+    if config.remote_log_copy_disable:
+        _check_same("bytes", config.local_retention_bytes, config.retention_bytes)
+        _check_same("ms", config.local_retention_ms, config.retention_ms)
+
+
+def _check_same(unit: str, local: int, total: int) -> None:
+    """What is not copied any more exists only here, so it must be kept here to its end."""
+    if local not in (DERIVED_RETENTION, total):
+        raise ConflictingValues(
+            f"When `remote.log.copy.disable` is set to true, the `local.retention.{unit}` and "
+            f"`retention.{unit}` must be set to the identical value because there will be no "
+            f"more logs copied to the remote storage."
+        )
 
 
 def _check_local(unit: str, local: int, total: int) -> None:
