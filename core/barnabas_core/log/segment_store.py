@@ -104,6 +104,10 @@ class SegmentStore:
             for suffix in _INDEXES:
                 self._disk.remove(segment.path(suffix))
 
+    def doom(self, path: str, delete_at_ms: int) -> None:
+        """Have `reap` delete a file that is no part of the log any more."""
+        self._doomed.append((delete_at_ms, path))
+
     def reap(self, now_ms: int) -> None:
         """Delete what was retired long enough ago."""
         due = [path for at_ms, path in self._doomed if at_ms <= now_ms]

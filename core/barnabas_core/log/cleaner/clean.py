@@ -55,6 +55,8 @@ class CleanedGroup:
 
     base_offset: int
     size_bytes: int
+    has_aborted: bool
+    """Its transaction index is not empty."""
     replaced: tuple[tuple[int, int], ...]
     """(base offset, size in bytes) of each."""
 
@@ -183,13 +185,14 @@ class Cleaner:
             is_changed = is_changed or kept is not batch
             if kept is not None:
                 output.append(kept)
-        output.add_aborted(cleaner.transactions.take_aborted())
+        aborted = cleaner.transactions.take_aborted()
+        output.add_aborted(aborted)
         if not is_changed:
             output.discard()
             return None
         output.finish(self._source.modified_ms(group[-1]))
         replaced = tuple((it.base_offset, it.size_bytes) for it in group)
-        return CleanedGroup(output.base_offset, output.size_bytes, replaced)
+        return CleanedGroup(output.base_offset, output.size_bytes, bool(aborted), replaced)
 
 
 def remove_leftovers(disk: Disk, dir_path: str) -> None:

@@ -76,7 +76,7 @@ def decode_result(output: bytes) -> CleanResult:
     if "uncleanable" in fields:
         raise UncleanableLog(fields["uncleanable"])
     groups = tuple(
-        CleanedGroup(it["base_offset"], it["size_bytes"], tuple(map(tuple, it["replaced"])))
+        CleanedGroup(**{**it, "replaced": tuple(map(tuple, it["replaced"]))})
         for it in fields["groups"]
     )
     return CleanResult(groups, fields["clean_up_to"], CleanerStats(**fields["stats"]))

@@ -4,8 +4,8 @@ The steps for one group, as data. Names end in what has happened so far:
 
 1. `B.index.cleaned` ... are complete and synced: the worker did that. Nothing refers to them yet.
 2. `.cleaned` becomes `.swap`, the `.log` last. *Committed*, once the directory is synced.
-3. The old segments become `.deleted`; whoever still reads them keeps them for
-   `file.delete.delay.ms`. Synced.
+3. The old `.log` files become `.deleted`, for those who still read them; the rest of the old
+   segments goes. Synced.
 4. `.swap` becomes the final name, the `.log` last. Synced.
 
 The groups of a log are swapped in one after the other, in offset order: so a tombstone never goes
@@ -83,10 +83,10 @@ def plan_retire(base_offset: int, old_files: Iterable[str]) -> list[Step]:
     """Step 3; `old_files` are those of the superseded segments that exist."""
     steps: list[Step] = []
     for name in old_files:
-        if not name.endswith(PRODUCER_SNAPSHOT):
+        if name.endswith(LOG):
             steps.append(Rename(name, name + DELETED))
-        elif _base_of(name) != base_offset:
-            # It belongs to the start of a segment; where none starts any more, none is used.
+        elif not name.endswith(PRODUCER_SNAPSHOT) or _base_of(name) != base_offset:
+            # A snapshot belongs to the start of a segment; where none starts now, none is used.
             steps.append(Remove(name))
     return [*steps, Sync()]
 
