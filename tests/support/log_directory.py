@@ -21,12 +21,14 @@ NODE_ID = 1
 
 
 @contextmanager
-def open_logs(path: Path, config: LogConfig, *, crash: bool = False) -> Iterator[LogManager]:
+def open_logs(
+    path: Path, config: LogConfig, *, now_ms: int = 1_700_000_000_000, crash: bool = False
+) -> Iterator[LogManager]:
     """Closed properly at the end, or left as a process that was killed leaves it."""
     path.mkdir(parents=True, exist_ok=True)
     manager = LogManager(
         LogEnvironment(RealDisk(), SeededRng(1)),
-        ManualClock(),
+        ManualClock(now_ms),
         [str(path)],
         cluster_id=CLUSTER_ID,
         node_id=NODE_ID,
