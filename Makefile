@@ -63,12 +63,13 @@ soak: $(SYNCED) ## the long counts: more crash points and examples, ten minutes 
 	$(MAKE) fuzz FUZZ_SECONDS=600
 
 fuzz: $(SYNCED) ## coverage-guided fuzzing of the decoder (FUZZ_SECONDS=60)
-	$(BIN)/python tests/fuzz/decode.py -max_total_time=$(FUZZ_SECONDS)
+	$(BIN)/python tests/fuzz/fuzz_wire.py --seconds $(FUZZ_SECONDS)
 
 ##### measurements
 
 .PHONY: bench bench-core
 bench: bench-core ## every benchmark there is
+	$(BIN)/python -m bench.records
 
 bench-core: $(SYNCED) ## codec and log engine; fills docs/benchmarks.md
 	$(BIN)/python -m bench.core
