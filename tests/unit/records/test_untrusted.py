@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from tests.support.record_samples import TIME_MS, sample_records
 
 MAX_BYTES = 1_000_000
-MANY = settings(max_examples=500)
+MANY = settings(max_examples=max(500, settings().max_examples))
 # Small ones, in which a change hits something.
 RECORDS = sample_records(0)[:5]
 SMALL = [bytes(build_batch(RECORDS, compression=codec)) for codec in Compression]
