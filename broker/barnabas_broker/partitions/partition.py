@@ -24,13 +24,14 @@ class WriteWaiter(Protocol):
 
 
 class Partition:
-    __slots__ = ("_waiters", "is_dirty", "is_writing", "leader_epoch", "log")
+    __slots__ = ("_waiters", "is_dirty", "is_offline", "is_writing", "leader_epoch", "log")
 
     def __init__(self, log: PartitionLog, leader_epoch: int = 0) -> None:
         self.log = log
         self.leader_epoch = leader_epoch
         self.is_dirty = False  # staged since the last write began
         self.is_writing = False
+        self.is_offline = False
         # (last offset, waiter, token) in the order in which they were staged
         self._waiters: deque[tuple[int, WriteWaiter, int]] = deque()
 
@@ -77,6 +78,7 @@ class Partition:
 
     def go_offline(self) -> None:
         """The log is lost: nobody will ever be told that it was written."""
+        self.is_offline = True
         waiters, self._waiters = self._waiters, deque()
         for _, waiter, token in waiters:
             waiter.on_write_failed(token)

@@ -50,6 +50,11 @@ class TurnWriter:
             await asyncio.gather(*self._writing.values(), return_exceptions=True)
             self._end_turn()
 
+    async def when_idle(self, partition: Partition) -> None:
+        """Wait until no write of it is under way; the next begins at the end of a turn."""
+        while (writing := self._writing.get(partition)) is not None:
+            await asyncio.gather(writing, return_exceptions=True)
+
     def _end_turn(self) -> None:
         dirty, self._dirty = self._dirty, []
         room = _TURN_BYTES_MAX

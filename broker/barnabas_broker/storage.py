@@ -1,0 +1,181 @@
+"""The broker's logs: opened, created, written, lost.
+
+What lies between the request handlers and the log manager: it knows which topics there are, because
+for now the directories on the disk are all there is to know them from, and it sees to it that
+whoever waits for a log is told when its directory fails.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from barnabas_core.log.directory import new_directory_id
+from barnabas_core.log.environment import LogEnvironment
+from barnabas_core.log.error import LogError
+from barnabas_core.log.log_config import LogConfig
+from barnabas_core.log.manager import LastDirectoryLost, LogManager
+from barnabas_core.log.partition_log import PartitionLog
+from barnabas_core.ports import Clock, DiskError, Executor, Rng
+from barnabas_core.runtime.log_setup import EventLog
+from barnabas_core.wire.error_code import ErrorCode
+from barnabas_core.wire.primitive import ZERO_UUID
+
+from barnabas_broker.metadata_memory import MemoryMetadata
+from barnabas_broker.partitions.partition import Partition
+from barnabas_broker.partitions.purgatory import Purgatory
+from barnabas_broker.partitions.registry import Partitions
+from barnabas_broker.partitions.turn_writer import TurnWriter
+from barnabas_broker.topic_name import is_valid
+
+
+class TopicInPieces(LogError):
+    """Partition directories of one topic name that belong to different topics."""
+
+
+class WatchedLogs(LogManager):
+    """A log manager whose failures are heard of, whoever reports them."""
+
+    __slots__ = ("_on_lost",)
+
+    def watch(self, on_lost: Callable[[DiskError], None]) -> None:
+        self._on_lost = on_lost
+
+    def on_disk_error(self, error: DiskError) -> list[PartitionLog]:
+        try:
+            return super().on_disk_error(error)
+        finally:
+            self._on_lost(error)
+
+
+class Storage:
+    def __init__(
+        self,
+        logs: WatchedLogs,
+        metadata: MemoryMetadata,
+        purgatory: Purgatory,
+        executor: Executor,
+        log: EventLog,
+    ) -> None:
+        self.logs = logs
+        self.partitions = Partitions(self._on_failed)
+        self.writer = TurnWriter(executor, self.on_written, self._on_failed)
+        self.changing = asyncio.Lock()
+        """Held while partitions come or go: no checkpoint is written meanwhile."""
+        self.all_lost = asyncio.Event()
+        """The last log directory has failed: there is nothing left to serve."""
+        self._metadata = metadata
+        self._purgatory = purgatory
+        self._executor = executor
+        self._log = log
+        logs.watch(self._on_directory_lost)
+
+    # -- opening and closing
+
+    def open(self) -> None:
+        """Open every log and find out from them which topics there are."""
+        self.logs.open()
+        found = sorted(self.logs.logs(), key=lambda log: (log.topic, log.partition))
+        for topic, logs in groupby(found, lambda log: log.topic):
+            self._add_found(topic, list(logs))
+
+    async def close(self) -> None:
+        """Write what is staged, then leave the directories as after a clean shutdown."""
+        await self.writer.drain()
+        self.logs.close()
+
+    def _add_found(self, topic: str, logs: Sequence[PartitionLog]) -> None:
+        topic_id = self._topic_id(topic, logs)
+        partition_count = logs[-1].partition + 1
+        # Where a crash cut a creation short, this completes it.
+        for index in range(partition_count):
+            self._add(self.logs.create(topic, index, topic_id=topic_id))
+        self._metadata.add_topic(topic, topic_id, partition_count)
+
+    def _topic_id(self, topic: str, logs: Sequence[PartitionLog]) -> bytes:
+        known = sorted({log.topic_id for log in logs} - {ZERO_UUID})
+        if len(known) > 1:
+            directories = ", ".join(log.dir_path for log in logs)
+            raise TopicInPieces(f"topic {topic} has several topic ids: {directories}")
+        return known[0] if known else new_topic_id(self.logs.environment.rng)
+
+    def _add(self, log: PartitionLog) -> None:
+        # The only replica: what it holds is what is committed.
+        log.advance_high_watermark(log.log_end_offset)
+        self.partitions.add(Partition(log))
+
+    # -- topics
+
+    async def create_topic(self, name: str, partition_count: int) -> ErrorCode:
+        async with self.changing:
+            if self._metadata.topic(name) is not None:
+                return ErrorCode.NONE  # somebody else was faster
+            if not is_valid(name) or self._metadata.colliding(name) is not None:
+                return ErrorCode.INVALID_TOPIC_EXCEPTION
+            topic_id = new_topic_id(self.logs.environment.rng)
+            try:
+                for index in range(partition_count):
+                    self._add(await self._create_log(name, index, topic_id))
+            except DiskError as error:
+                self.fail(error)
+                return ErrorCode.KAFKA_STORAGE_ERROR
+            except LastDirectoryLost:
+                return ErrorCode.KAFKA_STORAGE_ERROR
+            self._metadata.add_topic(name, topic_id, partition_count)
+            self._log.info("topic created", topic=name, partitions=partition_count)
+            return ErrorCode.NONE
+
+    async def _create_log(self, topic: str, index: int, topic_id: bytes) -> PartitionLog:
+        return await self._executor.in_thread(
+            lambda: self.logs.create(topic, index, topic_id=topic_id)
+        )
+
+    # -- what happens to a log
+
+    def on_written(self, partition: Partition) -> None:
+        """Its end has moved: tell producers, then readers."""
+        partition.on_written()
+        self._purgatory.wake(partition)
+
+    def _on_failed(self, partition: Partition, error: DiskError) -> None:
+        self.fail(error)
+        assert partition.log.is_offline, f"{error} is in no log directory"
+
+    def fail(self, error: DiskError) -> None:
+        """Take the directory offline in which it happened."""
+        try:
+            self.logs.on_disk_error(error)
+        except LastDirectoryLost:
+            self.all_lost.set()
+
+    def _on_directory_lost(self, error: DiskError) -> None:
+        self._log.error("log directory is offline", path=error.path, reason=str(error))
+        for partition in self.partitions:
+            log = partition.log
+            if log.is_offline and not partition.is_offline:
+                self._metadata.take_offline(log.topic, log.partition)
+                partition.go_offline()
+                self._purgatory.wake_all(partition)
+
+
+def new_topic_id(rng: Rng) -> bytes:
+    """Random, as directory ids are, and none of the two that Kafka reserves."""
+    return new_directory_id(rng)
+
+
+def open_logs(
+    environment: LogEnvironment,
+    clock: Clock,
+    paths: Sequence[str],
+    owner: tuple[str, int],
+    defaults: LogConfig,
+) -> WatchedLogs:
+    """A manager for the logs of (cluster id, node id); nothing is opened yet."""
+    cluster_id, node_id = owner
+    return WatchedLogs(
+        environment,
+        clock,
+        paths,
+        cluster_id=cluster_id,
+        node_id=node_id,
+        config_of=lambda _topic: defaults,
+    )
