@@ -14,7 +14,6 @@ from barnabas_core.log.worker import JOBS, JobContext
 from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.runtime.disk import RealDisk
 
-MODULE = "barnabas_core.runtime.worker"
 _PR_SET_PDEATHSIG = 1
 
 
