@@ -11,10 +11,9 @@ from struct import calcsize
 
 from barnabas_core.wire import reader
 from barnabas_core.wire.primitive import read_uvarint
-from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct
-from barnabas_core.wire.source import FORMATS, SIZES, Source
-
-_LENGTH_FORMATS = {"string": "h", "bytes": "i", "records": "i"}
+from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, has_records
+from barnabas_core.wire.size import FORMATS, LENGTH_FORMATS, SIZES, element_min_bytes
+from barnabas_core.wire.source import Source
 
 
 def decode_source(message: type[Message], version: int) -> Source:
@@ -88,7 +87,7 @@ class _DecodeSource:
         self, kind: str, target: str, path: str, *, is_nullable: bool, is_compact: bool
     ) -> None:
         source = self._source
-        self._length("B" if is_compact else _LENGTH_FORMATS[kind])
+        self._length("B" if is_compact else LENGTH_FORMATS[kind])
         if is_compact:
             self._long_length(kind)
         with source.block("if n:" if is_compact else "if n >= 0:"):
@@ -136,7 +135,7 @@ class _DecodeSource:
         source = self._source
         is_compact = self._is_flexible and field.compact
         self._length("B" if is_compact else "i")
-        min_bytes = self._element_min_bytes(field)
+        min_bytes = element_min_bytes(field, self._version, is_flexible=self._is_flexible)
         with source.block(f"if n > {reader.SMALL}:"):
             if is_compact:
                 self._call_long("long_array", f", {min_bytes}")
@@ -300,34 +299,3 @@ class _DecodeSource:
             source.line(f"{targets}{comma} = {source.packer('unpack', code)}(buf, p)")
         source.line(f"p += {calcsize('>' + code)}")
         self._run.clear()
-
-    def _element_min_bytes(self, field: Field) -> int:
-        if field.struct is not None:
-            size = self._struct_min_bytes(field.struct)
-        else:
-            size = self._scalar_min_bytes(field.element, is_compact=self._is_flexible)
-        return max(size, 1)
-
-    def _struct_min_bytes(self, struct: type[Struct]) -> int:
-        fields = (f for f in struct.FIELDS if f.is_in(self._version) and f.tag is None)
-        return sum(map(self._min_bytes, fields)) + self._is_flexible
-
-    def _min_bytes(self, field: Field) -> int:
-        is_compact = self._is_flexible and field.compact
-        if field.is_array:
-            return 1 if is_compact else 4
-        if field.struct is None:
-            return self._scalar_min_bytes(field.type, is_compact=is_compact)
-        return 1 if field.is_nullable(self._version) else self._struct_min_bytes(field.struct)
-
-    def _scalar_min_bytes(self, kind: str, *, is_compact: bool) -> int:
-        if kind in SIZES:
-            return SIZES[kind]
-        return 1 if is_compact else calcsize(">" + _LENGTH_FORMATS[kind])
-
-
-def has_records(struct: type[Struct]) -> bool:
-    return any(
-        field.type == "records" or (field.struct is not None and has_records(field.struct))
-        for field in struct.FIELDS
-    )

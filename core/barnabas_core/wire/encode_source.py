@@ -7,11 +7,10 @@ before it, and it is handed out as it is.
 """
 
 from barnabas_core.wire import writer
-from barnabas_core.wire.decode_source import has_records
-from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct
-from barnabas_core.wire.source import FORMATS, Source
+from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, has_records
+from barnabas_core.wire.size import FORMATS, LENGTH_FORMATS
+from barnabas_core.wire.source import Source
 
-_LENGTH_FORMATS = {"string": "h", "bytes": "i", "records": "i"}
 # Literals of the source: what stands before a nullable struct, and the count of no tagged fields.
 _PRESENT = repr(b"\x01")
 _NULL = repr(b"\xff")
@@ -129,7 +128,7 @@ class _EncodeSource:
             table = "string_lengths" if kind == "string" else "lengths"
             self._piece(f"{self._source.bind(table, getattr(writer, table))}[{size}]")
         else:
-            self._run.append((size, _LENGTH_FORMATS.get(kind, "i")))
+            self._run.append((size, LENGTH_FORMATS[kind]))
 
     def _records(self, field: Field, name: str, *, is_compact: bool) -> None:
         assert self._out == "out", "records inside a tagged field"

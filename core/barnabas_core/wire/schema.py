@@ -93,6 +93,13 @@ class Message(Struct):
     LATEST_IS_UNSTABLE: ClassVar[bool] = False
 
 
+def has_records(struct: type[Struct]) -> bool:
+    return any(
+        field.type == "records" or (field.struct is not None and has_records(field.struct))
+        for field in struct.FIELDS
+    )
+
+
 def check_version(message: type[Message], version: int) -> None:
     if not message.MIN_VERSION <= version <= message.MAX_VERSION:
         versions = f"{message.MIN_VERSION} to {message.MAX_VERSION}"

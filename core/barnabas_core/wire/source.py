@@ -4,20 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from struct import Struct as Packer
 
-# The wire is big endian; `bool` is a byte that is not zero.
-FORMATS = {
-    "bool": "?",
-    "int8": "b",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "float64": "d",
-    "uuid": "16s",
-}
-SIZES = {kind: Packer(">" + code).size for kind, code in FORMATS.items()}
-
 
 class Source:
     def __init__(self) -> None:
