@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from barnabas_core.log.producer_entry import (
     NO_OFFSET,
-    NO_SEQUENCE,
     SEQUENCE_MAX,
     UNKNOWN_PRODUCER,
     ProducerEntry,
@@ -107,49 +106,54 @@ class ProducerAppend:
         if producer_id < 0:
             return None
         packed = self.changed.get(producer_id) or self._producers.get(producer_id)
+        entry = UNKNOWN_PRODUCER if packed is None else entry_of(packed)
         if header.is_control:
             # Compaction leaves a control batch empty when nothing of its transaction remains.
             if header.record_count:
                 assert control is not None, "an end marker without its control record"
-                self._check_marker(packed, header, control, transaction_version)
-                self._add_marker(packed, header, first_offset, control)
+                self._check_marker(entry, header, control, transaction_version)
+                self._add_marker(entry, packed, header, first_offset, control)
             return None
-        if self._origin is not AppendOrigin.REPLICATION:
-            duplicate = self._check_data(packed, header)
+        # Of an unknown producer any sequence goes: retention or expiry may have taken its state,
+        # and if it is still at work it could never write here again.
+        if packed is not None and self._origin is not AppendOrigin.REPLICATION:
+            duplicate = self._check_data(entry, packed, header)
             if duplicate is not None:
                 return duplicate
-        self._add_data(packed, header, first_offset)
+        self._add_data(entry, packed, header, first_offset)
         return None
 
-    def _check_data(self, packed: bytes | None, header: BatchHeader) -> Duplicate | None:
-        if packed is None:
-            # Nothing is known of it, perhaps because retention or expiry took it: any sequence
-            # goes, or a producer that is still at work could never write here again.
-            return None
-        entry = entry_of(packed)
-        if self._origin is AppendOrigin.CLIENT:
+    def _check_data(
+        self, entry: ProducerEntry, packed: bytes, header: BatchHeader
+    ) -> Duplicate | None:
+        follows = header.producer_epoch == entry.epoch and _follows(
+            entry.last_sequence, header.base_sequence
+        )
+        # The common case needs no more. (After batches of a coordinator 0 also follows -1.)
+        if not follows or entry.last_sequence < 0:
             # One inside this append would be answered with an offset that nobody has written.
-            if header.producer_id not in self.changed:
+            is_client = self._origin is AppendOrigin.CLIENT
+            if is_client and header.producer_id not in self.changed:
                 duplicate = _find_duplicate(entry, packed, header)
                 if duplicate is not None:
                     return duplicate
             _check_epoch(entry, header)
-            _check_sequence(entry, header)
-        else:
-            _check_epoch(entry, header)
+            if is_client:
+                _check_sequence(entry, header)
         if entry.transaction_first_offset >= 0 and not header.is_transactional:
             raise InvalidTransactionState(
                 f"producer {header.producer_id} writes outside its ongoing transaction"
             )
         return None
 
-    def _add_data(self, packed: bytes | None, header: BatchHeader, first_offset: int) -> None:
-        before = UNKNOWN_PRODUCER if packed is None else entry_of(packed)
+    def _add_data(
+        self, before: ProducerEntry, packed: bytes | None, header: BatchHeader, first_offset: int
+    ) -> None:
         transaction_first_offset = before.transaction_first_offset
         if header.is_transactional and transaction_first_offset < 0:
             transaction_first_offset = first_offset
             self.events.append(StartedTransaction(header.producer_id, first_offset))
-        entry = ProducerEntry(
+        fields = (
             header.producer_id,
             header.producer_epoch,
             header.last_sequence,
@@ -160,14 +164,17 @@ class ProducerAppend:
             transaction_first_offset,
         )
         is_same_epoch = before.epoch == header.producer_epoch
-        self._put(entry, pack_with_batch(entry, packed if is_same_epoch else None))
+        self._put(header, pack_with_batch(fields, packed if is_same_epoch else None))
 
     def _check_marker(
-        self, packed: bytes | None, header: BatchHeader, control: Control, transaction_version: int
+        self,
+        entry: ProducerEntry,
+        header: BatchHeader,
+        control: Control,
+        transaction_version: int,
     ) -> None:
-        if packed is None or self._origin is AppendOrigin.REPLICATION:
+        if self._origin is AppendOrigin.REPLICATION:
             return
-        entry = entry_of(packed)
         if _is_stale_marker(entry, header.producer_epoch, transaction_version):
             raise InvalidProducerEpoch(
                 f"end marker of producer {header.producer_id} has epoch {header.producer_epoch}, "
@@ -180,39 +187,43 @@ class ProducerAppend:
             )
 
     def _add_marker(
-        self, packed: bytes | None, header: BatchHeader, offset: int, control: Control
+        self,
+        before: ProducerEntry,
+        packed: bytes | None,
+        header: BatchHeader,
+        offset: int,
+        control: Control,
     ) -> None:
-        before = UNKNOWN_PRODUCER if packed is None else entry_of(packed)
         # A transaction without records in this partition leaves no trace but its epochs.
-        if before.transaction_first_offset >= 0:
+        first_offset = before.transaction_first_offset
+        if first_offset >= 0:
             is_aborted = control[0] == _ABORT
             self.events.append(
-                EndedTransaction(
-                    header.producer_id, before.transaction_first_offset, offset, is_aborted
-                )
+                EndedTransaction(header.producer_id, first_offset, offset, is_aborted)
             )
         is_same_epoch = before.epoch == header.producer_epoch
-        entry = before._replace(
-            producer_id=header.producer_id,
-            epoch=header.producer_epoch,
-            timestamp_ms=header.max_timestamp,
-            coordinator_epoch=control[1],
-            transaction_first_offset=NO_OFFSET,
+        batch = before if is_same_epoch else UNKNOWN_PRODUCER
+        fields = (
+            header.producer_id,
+            header.producer_epoch,
+            batch.last_sequence,
+            batch.last_offset,
+            batch.offset_delta,
+            header.max_timestamp,
+            control[1],
+            NO_OFFSET,
         )
-        if not is_same_epoch:
-            entry = entry._replace(last_sequence=NO_SEQUENCE, last_offset=NO_OFFSET, offset_delta=0)
-        self._put(entry, pack_without_batch(entry, packed if is_same_epoch else None))
+        self._put(header, pack_without_batch(fields, packed if is_same_epoch else None))
 
-    def _put(self, entry: ProducerEntry, packed: bytes) -> None:
-        self.changed[entry.producer_id] = packed
-        self.oldest_ms = min(self.oldest_ms, entry.timestamp_ms)
+    def _put(self, header: BatchHeader, packed: bytes) -> None:
+        self.changed[header.producer_id] = packed
+        if header.max_timestamp < self.oldest_ms:
+            self.oldest_ms = header.max_timestamp
 
 
 def _find_duplicate(entry: ProducerEntry, packed: bytes, header: BatchHeader) -> Duplicate | None:
     """A retained batch of the same epoch with exactly these sequences."""
     if header.producer_epoch != entry.epoch:
-        return None
-    if entry.last_sequence >= 0 and _follows(entry.last_sequence, header.base_sequence):
         return None
     wanted = header.base_sequence, header.last_sequence
     for batch in batches_of(packed):

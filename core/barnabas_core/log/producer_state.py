@@ -130,7 +130,8 @@ class ProducerState:
     def apply(self, append: ProducerAppend) -> list[CompletedTransaction]:
         """Make what `append` gathered the state; the transactions that it ended, in order."""
         self._producers.update(append.changed)
-        self._oldest_ms = min(self._oldest_ms, append.oldest_ms)
+        if append.oldest_ms < self._oldest_ms:
+            self._oldest_ms = append.oldest_ms
         completed = []
         for event in append.events:
             if isinstance(event, StartedTransaction):

@@ -1,6 +1,9 @@
 """The configuration of a log: defaults, overrides, the broker's synonyms, what is refused."""
 
+import inspect
+import re
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from barnabas_core.config.definition import Kind, definitions
@@ -20,6 +23,7 @@ NOT_FOR_THE_LOG = {
     "local.retention.bytes": "tiered storage",
     "local.retention.ms": "tiered storage",
     "min.insync.replicas": "the partition's leader, before it acknowledges",
+    "preallocate": "nobody: on the file systems of Linux a file grows as well without it",
     "remote.log.copy.disable": "tiered storage",
     "remote.log.delete.on.disable": "tiered storage",
     "remote.storage.enable": "tiered storage",
@@ -41,6 +45,21 @@ def test_every_topic_config_has_a_field_and_every_field_a_topic_config() -> None
 
     assert {each.name for each in fields(LogConfig)} - NOT_TOPIC_CONFIGS == expected
     assert NOT_FOR_THE_LOG.keys() <= definitions(Kind.TOPIC).keys()
+
+
+def test_every_topic_config_that_concerns_the_log_is_read_by_it() -> None:
+    log = Path(inspect.getfile(LogConfig)).parent
+    source = "".join(path.read_text() for path in log.rglob("*.py") if path.name != "log_config.py")
+    # These two reach the log as one figure.
+    source += ".segment_ms" if ".segment_ms_max" in source else ""
+
+    unread = [
+        name
+        for name in definitions(Kind.TOPIC)
+        if name not in NOT_FOR_THE_LOG
+        and not all(re.search(rf"\.{each}\b", source) for each in fields_of(name))
+    ]
+    assert unread == []
 
 
 def test_every_default_is_kafkas() -> None:
@@ -276,12 +295,20 @@ def test_remote_storage_has_rules_of_its_own(overrides: dict[str, str], reason: 
         LogConfig.of(overrides, REMOTE)
 
 
-def test_remote_storage_may_keep_less_here_than_in_all() -> None:
+@pytest.mark.parametrize(("total", "local"), [("10", "10"), ("10", "9"), ("-1", "9"), ("-1", "-1")])
+def test_remote_storage_may_keep_less_here_than_in_all(total: str, local: str) -> None:
     config = LogConfig.of(
-        {"remote.storage.enable": "true", "retention.ms": "10", "local.retention.ms": "10"}, REMOTE
+        {"remote.storage.enable": "true", "retention.ms": total, "local.retention.ms": local},
+        REMOTE,
     )
 
-    assert (config.remote_storage_enable, config.local_retention_ms) == (True, 10)
+    assert (config.remote_storage_enable, config.local_retention_ms) == (True, int(local))
+
+
+def test_an_override_is_described_as_it_was_set() -> None:
+    described = LogConfig.of({"cleanup.policy": "delete,compact"}).describe()
+
+    assert described[0].value == "delete,compact"
 
 
 def test_a_description_names_every_source_of_a_value() -> None:
