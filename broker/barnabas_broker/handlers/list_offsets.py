@@ -38,6 +38,7 @@ _FIRST_VERSION: Final = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
+_LEADER_EPOCH_VERSION: Final = 4
 _READ_COMMITTED: Final = 1
 _UNKNOWN_OFFSET: Final = -1
 
@@ -104,7 +105,7 @@ class ListOffsetsHandler:
         if found is not None and found.offset < visible_end:
             answer.timestamp = found.timestamp_ms
             answer.offset = found.offset
-            answer.leader_epoch = found.leader_epoch
+            query.set_epoch(answer, found.leader_epoch)
 
 
 class _Query:
@@ -136,12 +137,17 @@ class _Query:
     ) -> None:
         if timestamp == LATEST:
             answer.offset = partition.visible_end(read_committed=self.read_committed)
-            answer.leader_epoch = partition.leader_epoch
+            self.set_epoch(answer, partition.leader_epoch)
         elif timestamp in (EARLIEST, EARLIEST_LOCAL):
             answer.offset = partition.log.log_start_offset
-            answer.leader_epoch = partition.epoch_at(answer.offset)
+            self.set_epoch(answer, partition.epoch_at(answer.offset))
         else:
             answer.offset = _UNKNOWN_OFFSET
+
+    def set_epoch(self, answer: ListOffsetsPartitionResponse, leader_epoch: int) -> None:
+        # Older versions cannot say it, and refuse to be encoded with it.
+        if self.version >= _LEADER_EPOCH_VERSION:
+            answer.leader_epoch = leader_epoch
 
 
 def _repeated(indexes: list[int]) -> frozenset[int]:
