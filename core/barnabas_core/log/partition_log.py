@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from barnabas_core.log.active_index import ActiveIndex
 from barnabas_core.log.cleaner.clean import CleanedGroup
-from barnabas_core.log.cleaner.replacement import Replacement
+from barnabas_core.log.cleaner.replacement import LogParts, Replacement
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.error import OffsetOutOfRange
 from barnabas_core.log.file_name import (
@@ -309,7 +309,8 @@ class PartitionLog(WritableLog):
         """The way of a rewritten segment into the log, for the cleaner to go step by step."""
         self._refuse_if_offline()
         delete_at_ms = now_ms + self.config.file_delete_delay_ms
-        return Replacement(self._environment, self._store, self._tracker, group, delete_at_ms)
+        parts = LogParts(self._environment, self._store, self._tracker, self._writer.tail)
+        return Replacement(parts, group, delete_at_ms)
 
     def reap(self, now_ms: int) -> None:
         """Delete the files of segments that were retired `file.delete.delay.ms` ago."""

@@ -14,13 +14,15 @@ A `DiskError` anywhere means what it always means: the directory goes offline. A
 files in order, whatever the point.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from barnabas_core.log.cleaner.clean import CleanedGroup
 from barnabas_core.log.cleaner.error import CleaningAborted
 from barnabas_core.log.cleaner.swap import (
     RENAMED_SUFFIXES,
     Rename,
+    Step,
     Sync,
     plan_commit,
     plan_finish,
@@ -32,6 +34,7 @@ from barnabas_core.log.file_name import DELETED, LOG, PRODUCER_SNAPSHOT, SWAP, f
 from barnabas_core.log.producer_tracker import ProducerTracker
 from barnabas_core.log.segment import Segment
 from barnabas_core.log.segment_store import SegmentStore
+from barnabas_core.log.tail_cache import Tail
 
 
 class SwappedSegment(Segment):
@@ -48,70 +51,71 @@ class SwappedSegment(Segment):
         return super().path(suffix) + self.state
 
 
-class Replacement:
-    __slots__ = (
-        "_delete_at_ms",
-        "_environment",
-        "_group",
-        "_old",
-        "_segment",
-        "_store",
-        "_tracker",
-    )
+@dataclass(frozen=True, slots=True)
+class LogParts:
+    """What of an open log knows of its segments."""
 
-    def __init__(
-        self,
-        environment: LogEnvironment,
-        store: SegmentStore,
-        tracker: ProducerTracker,
-        group: CleanedGroup,
-        delete_at_ms: int,
-    ) -> None:
+    environment: LogEnvironment
+    store: SegmentStore
+    tracker: ProducerTracker
+    tail: Tail
+
+
+class Replacement:
+    __slots__ = ("_delete_at_ms", "_group", "_old", "_parts", "_segment", "_store")
+
+    def __init__(self, parts: LogParts, group: CleanedGroup, delete_at_ms: int) -> None:
         """`CleaningAborted` if the log no longer consists of what was rewritten."""
-        self._environment = environment
-        self._store = store
-        self._tracker = tracker
+        self._parts = parts
+        self._store = parts.store
         self._group = group
         self._delete_at_ms = delete_at_ms
-        self._old = _find_replaced(store.segments, group)
-        self._segment = SwappedSegment(store.dir_path, group)
+        self._old = _find_replaced(parts.store.segments, group)
+        self._segment = SwappedSegment(parts.store.dir_path, group)
 
     def commit(self) -> None:
-        run_steps(self._environment.disk, self._store.dir_path, plan_commit(self._base_offset))
+        self._run(plan_commit(self._group.base_offset))
 
     def take_place(self) -> None:
-        segments, files = self._store.segments, self._environment.files
+        segments = self._store.segments
         index = segments.index(self._old[0])
-        assert segments[index : index + len(self._old)] == self._old, "the log changed meanwhile"
-        segments[index : index + len(self._old)] = [self._segment]
+        following = index + len(self._old)
+        assert segments[index:following] == self._old, "the log changed meanwhile"
+        self._forget_old(segments[following].base_offset)
+        segments[index:following] = [self._segment]
+
+    def _forget_old(self, end_offset: int) -> None:
+        """Leave nothing of the old segments in any cache."""
+        parts = self._parts
         for segment in self._old:
             for suffix in RENAMED_SUFFIXES:
-                files.drop(segment.path(suffix))
+                parts.environment.files.drop(segment.path(suffix))
         for segment in self._old[1:]:
-            if segment.base_offset in self._tracker.snapshot_offsets:
-                self._tracker.snapshot_offsets.remove(segment.base_offset)
+            if segment.base_offset in parts.tracker.snapshot_offsets:
+                parts.tracker.snapshot_offsets.remove(segment.base_offset)
+        if parts.tail.holds(end_offset - 1):
+            # It still has aborted data whose entry in the transaction index is gone.
+            parts.environment.tails.drop(parts.tail)
 
     def retire(self) -> None:
-        disk, dir_path = self._environment.disk, self._store.dir_path
         suffixes = (*RENAMED_SUFFIXES, PRODUCER_SNAPSHOT)
         names = [file_name(it.base_offset, suffix) for it in self._old for suffix in suffixes]
-        run_steps(disk, dir_path, plan_retire(self._base_offset, names))
+        self._run(plan_retire(self._group.base_offset, names))
 
     def finish(self) -> None:
-        renames = [it for it in plan_finish(self._base_offset) if isinstance(it, Rename)]
         for suffix in RENAMED_SUFFIXES:
-            self._environment.files.drop(self._segment.path(suffix))
-        run_steps(self._environment.disk, self._store.dir_path, renames)
+            self._parts.environment.files.drop(self._segment.path(suffix))
+        steps = plan_finish(self._group.base_offset)
+        self._run([step for step in steps if isinstance(step, Rename)])
         self._segment.state = ""
         for segment in self._old:
             self._store.doom(segment.path(LOG) + DELETED, self._delete_at_ms)
 
     def sync(self) -> None:
-        run_steps(self._environment.disk, self._store.dir_path, [Sync()])
+        self._run([Sync()])
 
-    @property
-    def _base_offset(self) -> int:
-        return self._group.base_offset
+    def _run(self, steps: Iterable[Step]) -> None:
+        run_steps(self._parts.environment.disk, self._store.dir_path, steps)
 
 
 def _find_replaced(segments: Sequence[Segment], group: CleanedGroup) -> list[Segment]:
