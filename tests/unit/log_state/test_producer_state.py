@@ -212,6 +212,13 @@ def test_a_coordinators_batches_need_no_sequence(log: Partition) -> None:
     assert [batch.last_sequence for batch in log.state.batches(1)] == [-1, -1]
 
 
+def test_a_batch_is_recognised_behind_one_without_a_sequence(log: Partition) -> None:
+    log.append(data(0))
+    log.append(Batch(1, 0, -1), origin=COORDINATOR)
+
+    assert log.append(data(0)) == Duplicate(0, 0, 1000)
+
+
 def test_the_batches_of_one_append_follow_each_other(log: Partition) -> None:
     log.append(data(0), data(1, count=2), Batch(2, 0, 0), data(3))
 
