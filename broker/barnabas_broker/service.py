@@ -4,7 +4,9 @@ Everything that touches the world comes in through `BrokerPorts`, so that the sa
 real sockets and disks and in a simulation.
 """
 
+import asyncio
 from dataclasses import dataclass
+from typing import Final
 
 from barnabas_core.log.directory_meta import META_PROPERTIES_FILE, MetaProperties
 from barnabas_core.log.environment import LogEnvironment
@@ -30,6 +32,8 @@ from barnabas_broker.partitions.cold_reader import ColdReader
 from barnabas_broker.partitions.purgatory import Purgatory
 from barnabas_broker.storage import Storage, new_topic_id, open_logs
 from barnabas_broker.upkeep import Upkeep
+
+_CLEANER_DELAY_S: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +94,9 @@ class BrokerService:
             raise
         node = self.metadata.node
         self.metadata.node = BrokerNode(node.node_id, node.host, port, node.rack)
-        Upkeep(self.storage, self._on.clock, self._on.executor, self._config).start(
-            self._supervisor
-        )
+        upkeep = Upkeep(self.storage, self._on.clock, self._on.executor, self._config)
+        upkeep.start(self._supervisor)
+        self._supervisor.start("cleaner", self._clean)
 
     async def stop(self) -> None:
         """Take no more requests, then leave the disk as after a clean shutdown."""
@@ -103,6 +107,14 @@ class BrokerService:
         await self.storage.close()
         self.endpoint.abort_connections()
         self._timers.close()
+
+    async def _clean(self) -> None:
+        # Loaded here: nobody who connects should wait for what has all the time in the world.
+        await asyncio.sleep(_CLEANER_DELAY_S)
+        from barnabas_core.runtime.cleaner_task import CleanerTask  # noqa: PLC0415
+
+        on, logs = self._on, self.storage.logs
+        await CleanerTask(logs, on.executor, on.clock, on.log, self._config.cleaner).run()
 
     async def wait_lost(self) -> None:
         """Returns when there is no log directory left to serve from."""

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from barnabas_core.log.directory import new_directory_id
+from barnabas_core.log.directory import LogDirectory, new_directory_id
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.error import LogError
 from barnabas_core.log.log_config import LogConfig
@@ -35,10 +35,18 @@ class TopicInPieces(LogError):
 class WatchedLogs(LogManager):
     """A log manager whose failures are heard of, whoever reports them."""
 
-    __slots__ = ("_on_lost",)
+    __slots__ = ("_on_lost", "open_failures")
 
     def watch(self, on_lost: Callable[[DiskError], None]) -> None:
         self._on_lost = on_lost
+        self.open_failures: list[str] = []
+
+    def _open_directory(self, directory: LogDirectory) -> None:
+        try:
+            super()._open_directory(directory)
+        except DiskError as error:
+            self.open_failures.append(str(error))
+            raise
 
     def on_disk_error(self, error: DiskError) -> list[PartitionLog]:
         try:
@@ -73,7 +81,12 @@ class Storage:
 
     def open(self) -> None:
         """Open every log and find out from them which topics there are."""
-        self.logs.open()
+        try:
+            self.logs.open()
+        except LastDirectoryLost as lost:
+            raise LastDirectoryLost("; ".join(self.logs.open_failures)) from lost
+        for reason in self.logs.open_failures:
+            self._log.error("log directory cannot be opened", reason=reason)
         found = sorted(self.logs.logs(), key=lambda log: (log.topic, log.partition))
         for topic, logs in groupby(found, lambda log: log.topic):
             self._add_found(topic, list(logs))
