@@ -18,6 +18,8 @@ class FlushJob:
     """Where the recovery point may go afterwards."""
     truncation_count: int
     """How often the log had been truncated when the job was made: if that changed, it is void."""
+    name_changes: int = 0
+    """How many of them the job makes durable."""
     open_files: list[File] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)

@@ -26,7 +26,7 @@ class LogWriter:
         "_tracker",
         "_writing",
         "end_offset",
-        "has_new_names",
+        "name_changes",
         "roll_jitter_ms",
         "staged_end_offset",
         "tail",
@@ -48,8 +48,8 @@ class LogWriter:
         self.staged_end_offset = end_offset
         self.tail = Tail()
         self.roll_jitter_ms = 0
-        # Files were created or renamed whose names are not durable yet.
-        self.has_new_names = False
+        # Counts what made a name or a sealed segment that only a flush makes durable.
+        self.name_changes = 0
 
     @property
     def is_writing(self) -> bool:
@@ -152,10 +152,10 @@ class LogWriter:
         if group.creates_file:
             assert group.file is not None
             self._environment.files.put(segment.path(LOG), group.file)
-            self.has_new_names = True
+            self.name_changes += 1
         if group.is_sealed:
             segment.seal()
-            self.has_new_names = True
+            self.name_changes += 1
 
     def reset(self, end_offset: int) -> None:
         """After a truncation, when nothing is staged or under way."""

@@ -120,7 +120,8 @@ class LogManager:
         if not is_clean:
             recovery_point = directory.recovery_points.get(key, 0)
             loaded.recovery_point = min(recovery_point, loaded.log_end_offset)
-            loaded.has_new_names = True
+            # The crash may have come before the first flush, of the directory's name too.
+            loaded.has_new_names = loaded.is_new = True
         return loaded
 
     def close(self, broker_epoch: int = NO_BROKER_EPOCH) -> None:
@@ -193,17 +194,31 @@ class LogManager:
 
     def truncate(self, offsets: Mapping[Key, int]) -> None:
         """Truncate several logs; their recovery points are lowered on the disk first."""
+        self._lower_recovery_points(offsets)
+        for log in self._of(offsets):
+            log.truncate_to(offsets[log.topic, log.partition], self._clock.now_ms())
+
+    def truncate_fully(self, offsets: Mapping[Key, int]) -> None:
+        """Empty several logs, to go on at these offsets; as `truncate` does."""
+        self._lower_recovery_points(offsets)
+        for log in self._of(offsets):
+            offset = offsets[log.topic, log.partition]
+            log.truncate_fully_and_start_at(offset, self._clock.now_ms())
+
+    def _lower_recovery_points(self, offsets: Mapping[Key, int]) -> None:
         for directory in self._online():
-            here = {key: offset for key, offset in offsets.items() if key in directory.logs}
+            logs = directory.logs
             lowered = {
                 key: offset
-                for key, offset in here.items()
-                if offset < directory.logs[key].recovery_point
+                for key, offset in offsets.items()
+                if key in logs and offset < logs[key].recovery_point
             }
             if lowered:
                 directory.checkpoint_job(lowered).run()
-            for key, offset in here.items():
-                directory.logs[key].truncate_to(offset, self._clock.now_ms())
+
+    def _of(self, keys: Iterable[Key]) -> list[PartitionLog]:
+        logs = [self.get(*key) for key in keys]
+        return [log for log in logs if log is not None and not log.is_offline]
 
     # Upkeep
 

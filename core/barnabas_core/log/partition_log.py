@@ -50,7 +50,13 @@ _FOR_EVER_MS = 2**63 - 1
 
 
 class PartitionLog(WritableLog):
-    __slots__ = ("_flushed_at_ms", "_is_new", "_truncation_count", "recovery_point")
+    __slots__ = (
+        "_flushed_at_ms",
+        "_flushed_name_changes",
+        "_is_new",
+        "_truncation_count",
+        "recovery_point",
+    )
 
     def __init__(
         self, environment: LogEnvironment, loaded: LoadedLog, config: LogConfig, now_ms: int
@@ -59,6 +65,7 @@ class PartitionLog(WritableLog):
         self.recovery_point = loaded.recovery_point
         self._is_new = loaded.is_new
         self._flushed_at_ms = now_ms
+        self._flushed_name_changes = 0
         self._truncation_count = 0
 
     def __repr__(self) -> str:
@@ -156,12 +163,13 @@ class PartitionLog(WritableLog):
 
     def needs_flush(self, now_ms: int) -> bool:
         """A segment was sealed, or `flush.messages` or `flush.ms` say so."""
+        if len(self._store.segments) > 1 and self._has_new_names:
+            return True
         unflushed = self.log_end_offset - self.recovery_point
         if unflushed <= 0:
             return False
         return (
-            self.recovery_point < self._store.active.base_offset
-            or unflushed >= self.config.flush_messages
+            unflushed >= self.config.flush_messages
             or now_ms - self._flushed_at_ms >= self.config.flush_ms
         )
 
@@ -172,24 +180,29 @@ class PartitionLog(WritableLog):
         """
         self._refuse_if_offline()
         end_offset = self._flushable_end()
-        is_current = end_offset <= self.recovery_point and not self._writer.has_new_names
+        is_current = end_offset <= self.recovery_point and not self._has_new_names
         if is_current and not self._epochs.is_changed:
             return None
         job = FlushJob(self._environment.disk, end_offset, self._truncation_count)
-        for segment in self._store.from_offset(self.recovery_point):
-            if segment.active is not None:
-                job.open_files.append(segment.file(self._environment.files))
-            else:
+        job.name_changes = self._writer.name_changes
+        # A segment may have been flushed to its end before it was sealed, its indexes written.
+        for segment in self._store.from_offset(self.recovery_point - 1):
+            if segment.active is None:
                 job.paths += self._paths_of_closed(segment)
+            elif segment.size_bytes:
+                job.open_files.append(segment.file(self._environment.files))
         job.paths += self._tracker.paths_from(self.recovery_point)
         job.epochs = self._epochs.take_file()
-        if self._writer.has_new_names:
+        if self._has_new_names:
             job.directories.append(self.dir_path)
-            self._writer.has_new_names = False
         if self._is_new:
             job.directories.append(self.dir_path.rpartition("/")[0])
             self._is_new = False
         return job
+
+    @property
+    def _has_new_names(self) -> bool:
+        return self._writer.name_changes != self._flushed_name_changes
 
     def _flushable_end(self) -> int:
         """Not beyond a segment whose index files are about to be written."""
@@ -210,6 +223,7 @@ class PartitionLog(WritableLog):
         if job.truncation_count == self._truncation_count:
             self.recovery_point = max(self.recovery_point, job.end_offset)
             self._flushed_at_ms = now_ms
+            self._flushed_name_changes = job.name_changes
 
     def flush(self, now_ms: int) -> None:
         """All of it here and now."""
@@ -240,7 +254,7 @@ class PartitionLog(WritableLog):
     def _end_at(self, offset: int) -> None:
         self._truncation_count += 1
         self._writer.reset(offset)
-        self._writer.has_new_names = True
+        self._writer.name_changes += 1
         self._epochs.truncate_from_end(offset)
         self._tracker.truncate(offset)
         self.recovery_point = min(self.recovery_point, offset)
@@ -293,14 +307,26 @@ class PartitionLog(WritableLog):
             return 0
         if plan.roll_active:
             self.roll(now_ms)
-            # The new segment alone will tell where the log goes on.
-            self._environment.disk.sync_dir(self.dir_path)
         self.advance_log_start(plan.log_start_offset)
-        bases = {deletion.base_offset for deletion in plan.deletions}
-        self._retire([it for it in self._store.segments if it.base_offset in bases], now_ms)
+        going = self._flushed({deletion.base_offset for deletion in plan.deletions})
+        self._retire(going, now_ms)
         self._tracker.remove_snapshots_before(self._store.segments[0].base_offset)
-        self._writer.has_new_names = True
-        return len(bases)
+        self._writer.name_changes += bool(going)
+        return len(going)
+
+    def _flushed(self, bases: set[int]) -> list[Segment]:
+        """Those wholly before the recovery point; the others go with the next call after a flush.
+
+        What follows them, the producer snapshot above all, must be durable before they go.
+        """
+        if self._has_new_names:
+            return []
+        return [
+            segment
+            for index, segment in enumerate(self._store.segments)
+            if segment.base_offset in bases
+            and self._store.end_of(index, self.log_end_offset) <= self.recovery_point
+        ]
 
     def _retire(self, segments: list[Segment], now_ms: int) -> None:
         self._store.retire(segments, now_ms + self.config.file_delete_delay_ms)
@@ -316,6 +342,13 @@ class PartitionLog(WritableLog):
         """Delete the files of segments that were retired `file.delete.delay.ms` ago."""
         self._refuse_if_offline()
         self._store.reap(now_ms)
+
+    def expire_producers(self, now_ms: int) -> int:
+        """Forget producers that were idle for too long; how many. What is not loaded can wait."""
+        state = self._tracker.loaded
+        if state is None:
+            return 0
+        return state.expire(now_ms, self._environment.producer_expiration_ms)
 
     # Ending
 
@@ -345,7 +378,7 @@ class PartitionLog(WritableLog):
             write_whole(disk, path, self._tracker.encode())
             self._tracker.note_snapshot(end_offset)
         # All of it is to be synced, whatever was flushed before.
-        self._writer.has_new_names = True
+        self._writer.name_changes += 1
         self.recovery_point = min(self.recovery_point, segment.base_offset)
 
     def rename_for_delete(self, unique: bytes) -> str:

@@ -97,6 +97,8 @@ class ProducerTracker:
     def _replay(self, state: ProducerState, offset: int) -> None:
         files = self._environment.files
         for segment in self._store.from_offset(offset):
+            if not segment.size_bytes:
+                continue
             read_at = segment.file(files).read_at
             position = segment.position_before(files, offset)
             replay_segment(state, read_at, position, segment.size_bytes, offset)

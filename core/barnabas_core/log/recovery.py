@@ -15,7 +15,7 @@ What is left holds every batch before the recovery point, byte for byte, and a p
 written after it. None of it is synced here: the recovery point stays where it was.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -103,7 +103,8 @@ class _Recovery:
 
     def _recover_from(self, recovery_point: int) -> Recovered:
         bases = self._bases()
-        first = max(bisect_right(bases, recovery_point) - 1, 0)
+        # The segment before it may have been sealed after its last flush: so look at that too.
+        first = max(bisect_left(bases, recovery_point) - 1, 0)
         for base_offset in bases[:first]:
             self._maybe_rebuild_indexes(base_offset)
         self._load_state(bases, first)

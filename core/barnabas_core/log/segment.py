@@ -50,6 +50,11 @@ class Segment:
         self._newest: TimestampOffset | None = None
         self._first_timestamp_ms: int | None = None
 
+    @property
+    def has_staged(self) -> bool:
+        """Whether its indexes know of batches that are not written yet."""
+        return self.staged_bytes != self.size_bytes
+
     def __repr__(self) -> str:
         return f"Segment({self.path(LOG)}, {self.size_bytes} bytes)"
 

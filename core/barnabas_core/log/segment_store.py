@@ -80,27 +80,29 @@ class SegmentStore:
                 next_offset=self.end_of(index, log_end_offset),
                 size_bytes=segment.size_bytes,
                 largest_timestamp_ms=newest_ms,
-                modified_at_ms=self._modified_at_ms(segment) if newest_ms < 0 else 0,
+                modified_at_ms=0 if newest_ms >= 0 else self._modified_at_ms(segment),
                 first_timestamp_ms=segment.first_timestamp_ms(self._files),
             )
 
     def _modified_at_ms(self, segment: Segment) -> int:
+        if not segment.size_bytes:  # it may be staged only
+            return segment.created_at_ms
         return self._disk.modified_ms(segment.path(LOG))
 
     def retire(self, segments: list[Segment], delete_at_ms: int) -> None:
         """Take segments out of the log, in this order; their readers have until `delete_at_ms`.
 
-        Each one's end is durable before the next one's, or a crash could leave a gap in the log.
+        Each one's end is durable before its indexes and the next one go: were it to come back after
+        a crash, then as it was, and without a gap next to it.
         """
-        for index, segment in enumerate(segments):
-            if index:
-                self._disk.sync_dir(self.dir_path)
+        for segment in segments:
             self.segments.remove(segment)
             path = segment.path(LOG)
             for suffix in (LOG, *_INDEXES):
                 self._files.drop(segment.path(suffix))
             self._disk.rename(path, path + DELETED)
-            self._doomed.append((delete_at_ms, path + DELETED))
+            self._disk.sync_dir(self.dir_path)
+            self.doom(path + DELETED, delete_at_ms)
             for suffix in _INDEXES:
                 self._disk.remove(segment.path(suffix))
 

@@ -22,7 +22,7 @@ def find_by_timestamp(
 ) -> FoundRecord | None:
     """The first record at or after `start_offset` whose timestamp reaches `timestamp_ms`."""
     for segment in segments:
-        if segment.newest(files).timestamp_ms >= timestamp_ms:
+        if segment.size_bytes and segment.newest(files).timestamp_ms >= timestamp_ms:
             found = _find_in_segment(segment, files, timestamp_ms, start_offset)
             if found is not None:
                 return found
@@ -46,18 +46,34 @@ def _find_in_segment(
 
 def find_newest(segments: Sequence[Segment], files: FileCache) -> FoundRecord | None:
     """The first record with the largest timestamp of all."""
-    newest = max(segments, key=lambda it: it.newest(files).timestamp_ms, default=None)
-    if newest is None or newest.newest(files).timestamp_ms < 0:
+    batches = [_newest_batch(segment, files) for segment in segments if segment.size_bytes]
+    found = max(
+        (batch for batch in batches if batch is not None),
+        key=lambda batch: batch[1].header.max_timestamp,
+        default=None,
+    )
+    if found is None:
         return None
-    timestamp_ms, offset = newest.newest(files)
-    batch = newest.find(files, newest.file(files).read_at, offset)
-    if batch is None:
-        return None
-    for record in _records(newest, files, batch):
-        if record.timestamp >= timestamp_ms:
+    segment, batch = found
+    for record in _records(segment, files, batch):
+        if record.timestamp >= batch.header.max_timestamp:
             epoch = batch.header.partition_leader_epoch
             return FoundRecord(record.timestamp, record.offset, epoch)
     return None
+
+
+def _newest_batch(segment: Segment, files: FileCache) -> tuple[Segment, PositionedHeader] | None:
+    timestamp_ms, offset = segment.newest(files)
+    if timestamp_ms < 0:
+        return None
+    read_at = segment.file(files).read_at
+    if segment.has_staged:
+        # The index may speak of a batch that nobody may see yet.
+        batches = scan_headers(read_at, 0, segment.size_bytes)
+        found = max(batches, key=lambda it: it.header.max_timestamp, default=None)
+    else:
+        found = segment.find(files, read_at, offset)
+    return None if found is None else (segment, found)
 
 
 def _records(segment: Segment, files: FileCache, batch: PositionedHeader) -> list[Record]:

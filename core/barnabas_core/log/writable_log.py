@@ -81,7 +81,7 @@ class WritableLog:
         self._tracker = ProducerTracker(environment, self._store, loaded, now_ms)
         self._writer = LogWriter(environment, self._store, self._tracker, loaded.log_end_offset)
         self._writer.draw_jitter(config)
-        self._writer.has_new_names = loaded.has_new_names
+        self._writer.name_changes = int(loaded.has_new_names)
         self._offline_reason: str | None = None
 
     # What there is
