@@ -8,23 +8,30 @@ import random
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from barnabas_core.records.builder import build_batch
 from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.wire.api import API_BY_KEY
+from barnabas_core.wire.frame import encode_request
 from barnabas_core.wire.messages.api_versions_request import ApiVersionsRequest
 from barnabas_core.wire.messages.api_versions_response import ApiVersionsResponse
+from barnabas_core.wire.messages.fetch_request import FetchRequest
 from barnabas_core.wire.messages.produce_request import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
 from barnabas_core.wire.messages.produce_response import ProduceResponse
+from barnabas_core.wire.schema import Message
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.barnabas_process import running_barnabas
 from tests.support.process import Child
 from tests.support.raw_client import ConnectionClosed, RawClient
+from tests.support.wire_message import messages
 
 SERVED = (0, 1, 2, 3, 18, 22)
 HELLO = ApiVersionsRequest("raw", "1")
@@ -142,6 +149,35 @@ def test_fuzzed_bodies_of_every_api_harm_nobody(
     attack(server[1], 1_000, frame)
 
     assert_still_serving(server)
+
+
+@pytest.mark.parametrize("key", SERVED)
+@given(data=st.data())
+def test_any_request_is_answered_or_ends_its_connection(
+    server: tuple[Child, tuple[str, int]], key: int, data: st.DataObject
+) -> None:
+    """Requests that decode, with any values in them, and those with a few bytes changed."""
+    info = API_BY_KEY[key]
+    version = data.draw(st.integers(info.min_version, info.max_version))
+    request = data.draw(messages(info.request, version))
+    assert isinstance(request, Message)
+    if isinstance(request, FetchRequest):
+        request.max_wait_ms = min(request.max_wait_ms, 5)
+    frame = bytearray(b"".join(cast("list[bytes]", encode_request(request, version, 1, "fuzz"))))
+    # Not the time to wait, which would make the test wait.
+    first = 27 if isinstance(request, FetchRequest) else 12
+    for _ in range(data.draw(st.integers(0, 3))):
+        position = data.draw(st.integers(min(first, len(frame) - 1), len(frame) - 1))
+        frame[position] = data.draw(st.integers(0, 255))
+    hello = struct.pack(">ihhih", 10, 18, 0, 99, -1)
+
+    with RawClient(server[1]) as client, contextlib.suppress(ConnectionClosed):
+        client.send_bytes(bytes(frame) + hello)
+        while int.from_bytes(client.receive_frame()[:4]) != 99:
+            pass
+
+    assert server[0].process.poll() is None
+    assert "Traceback" not in server[0].output()
 
 
 def test_broken_record_batches_are_refused_one_by_one(
