@@ -10,6 +10,7 @@ right here; `open_in_background` has a worker process do it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from barnabas_core.log.directory import CheckpointJob, LogDirectory
 from barnabas_core.log.directory_meta import (
@@ -25,10 +26,21 @@ from barnabas_core.log.loaded_log import LoadedLog
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.log.recovery import RecoverySettings, recover_partition
-from barnabas_core.ports import Clock, DiskError
+from barnabas_core.log.recovery_job import (
+    JOB_FILE,
+    WORKER_MODULE,
+    RecoveryTask,
+    decode_report,
+    write_tasks,
+)
+from barnabas_core.ports import Clock, DiskError, Executor
 from barnabas_core.wire.primitive import ZERO_UUID, uuid_text
 
+# As many as open in a few milliseconds.
+_PARTITIONS_PER_TURN = 50
+
 Key = tuple[str, int]
+Partitions = list[tuple[str, PartitionDirectory]]
 ConfigOf = Callable[[str], LogConfig]
 
 
@@ -73,23 +85,73 @@ class LogManager:
         self._refuse_if_none_left()
 
     def _open_directory(self, directory: LogDirectory) -> None:
+        partitions = self._begin_directory(directory)
+        if not directory.was_clean:
+            for path, partition in partitions:
+                self._recover(directory, path, partition)
+        self._open_partitions(directory, partitions)
+
+    async def open_in_background(self, executor: Executor) -> None:
+        """Like `open`, but nothing blocks: recovery runs in a worker process, the rest in threads.
+
+        Nobody else may use the manager meanwhile.
+        """
+        for directory in self.directories:
+            try:
+                await self._open_directory_in_background(directory, executor)
+            except DiskError as error:
+                directory.fail(str(error))
+        self._refuse_if_none_left()
+
+    async def _open_directory_in_background(
+        self, directory: LogDirectory, executor: Executor
+    ) -> None:
+        partitions = await executor.in_thread(lambda: self._begin_directory(directory))
+        if not directory.was_clean and partitions:
+            await self._recover_in_background(directory, partitions, executor)
+        for start in range(0, len(partitions), _PARTITIONS_PER_TURN):
+            some = partitions[start : start + _PARTITIONS_PER_TURN]
+            await executor.in_thread(partial(self._open_partitions, directory, some))
+
+    async def _recover_in_background(
+        self, directory: LogDirectory, partitions: Partitions, executor: Executor
+    ) -> None:
+        path = f"{directory.path}/{JOB_FILE}"
+        disk = self.environment.disk
+        tasks = [
+            RecoveryTask.of(
+                it, self.config_of(partition.topic), self._settings(directory, partition)
+            )
+            for it, partition in partitions
+        ]
+        await executor.in_thread(lambda: write_tasks(disk, path, tasks))
+        output = await executor.in_worker(WORKER_MODULE, ["recover", path])
+        decode_report(output)
+        await executor.in_thread(lambda: disk.remove(path))
+
+    def _begin_directory(self, directory: LogDirectory) -> Partitions:
+        """Take the directory; the partitions to open in it."""
         directory.open(*self._owner, self.environment.rng, self._clock.now_ms())
+        partitions = []
         for path, partition in directory.partitions():
             if partition.state is DirectoryState.CURRENT:
-                self._open_partition(directory, path, partition)
+                partitions.append((path, partition))
             elif partition.state is DirectoryState.DELETE:
                 self._doomed.append((0, path))
+        return partitions
+
+    def _open_partitions(self, directory: LogDirectory, partitions: Partitions) -> None:
+        for path, partition in partitions:
+            self._open_partition(directory, path, partition)
 
     def _open_partition(
         self, directory: LogDirectory, path: str, partition: PartitionDirectory
     ) -> None:
         is_clean = directory.was_clean
-        if is_clean:
-            try:
-                loaded = self._load(directory, path, partition, is_clean=True)
-            except CorruptLog:
-                is_clean = False
-        if not is_clean:
+        try:
+            loaded = self._load(directory, path, partition, is_clean=is_clean)
+        except CorruptLog:
+            # Only an index, or files of a deletion that a clean stop cut short.
             self._recover(directory, path, partition)
             loaded = self._load(directory, path, partition, is_clean=False)
         config, now_ms = self.config_of(partition.topic), self._clock.now_ms()
@@ -97,15 +159,17 @@ class LogManager:
         directory.logs[partition.topic, partition.partition] = log
 
     def _recover(self, directory: LogDirectory, path: str, partition: PartitionDirectory) -> None:
+        config, settings = self.config_of(partition.topic), self._settings(directory, partition)
+        recover_partition(self.environment.disk, path, config, settings)
+
+    def _settings(self, directory: LogDirectory, partition: PartitionDirectory) -> RecoverySettings:
         key = partition.topic, partition.partition
-        settings = RecoverySettings(
+        return RecoverySettings(
             recovery_point=directory.recovery_points.get(key, 0),
             log_start_offset=directory.log_starts.get(key, 0),
             now_ms=self._clock.now_ms(),
             producer_expiration_ms=self.environment.producer_expiration_ms,
         )
-        config = self.config_of(partition.topic)
-        recover_partition(self.environment.disk, path, config, settings)
 
     def _load(
         self, directory: LogDirectory, path: str, partition: PartitionDirectory, *, is_clean: bool

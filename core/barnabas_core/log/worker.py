@@ -1,6 +1,7 @@
 """What runs in a worker process: long, CPU-bound work on the files of one partition.
 
-A job takes JSON text and gives one line of JSON. `runtime.worker` is the process around it.
+A job takes text, JSON or the path of a file with it, and gives one line of JSON. `runtime.worker`
+is the process around it.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.cleaner.job import decode_task, encode_failure, encode_result, run_clean
 from barnabas_core.log.cleaner.throttle import Throttle
+from barnabas_core.log.recovery_job import run_recovery
 from barnabas_core.ports import Clock, Disk
 
 
@@ -29,4 +31,9 @@ def clean(context: JobContext, arguments: str) -> str:
         return encode_failure(error)
 
 
-JOBS: Mapping[str, Callable[[JobContext, str], str]] = {"clean": clean}
+def recover(context: JobContext, arguments: str) -> str:
+    """Put partitions in order after a crash; the file named by `arguments` says which."""
+    return run_recovery(context.disk, arguments)
+
+
+JOBS: Mapping[str, Callable[[JobContext, str], str]] = {"clean": clean, "recover": recover}
