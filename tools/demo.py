@@ -37,8 +37,9 @@ def write(bootstrap: str) -> None:
 
 
 def read(bootstrap: str) -> list[bytes | None]:
-    # The group is never joined: the partition is assigned by hand.
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "demo"})
+    # There are no groups yet: the partition is assigned by hand, and nothing is committed.
+    settings = {"bootstrap.servers": bootstrap, "group.id": "demo"}
+    consumer = Consumer({**settings, "enable.auto.commit": False})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     values = []
     for message in consumer.consume(len(GREETINGS), timeout=30):

@@ -105,7 +105,7 @@ def test_librdkafka_writes_and_reads_a_million_records(bootstrap: str) -> None:
                 producer.poll(0.1)
     assert producer.flush(120) == 0
 
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "never joined"})
+    consumer = consumer_of(bootstrap)
     consumer.assign([TopicPartition("by-librdkafka", 0, 0)])
     number = 0
     while number < MILLION:
@@ -116,6 +116,12 @@ def test_librdkafka_writes_and_reads_a_million_records(bootstrap: str) -> None:
             assert (message.offset(), message.value()) == (number, b"record %d" % number)
             number += 1
     consumer.close()
+
+
+def consumer_of(bootstrap: str) -> Consumer:
+    """One that assigns partitions by itself; it would wait for a coordinator to commit offsets."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": "never joined"}
+    return Consumer({**settings, "enable.auto.commit": False})
 
 
 @pytest.mark.parametrize(
@@ -144,7 +150,7 @@ def test_the_java_producer_loses_nothing_whatever_the_acks_and_the_codec(
 
 def end_offset(bootstrap: str, topic: str, at_least: int) -> int:
     """With acks=0 a producer is gone before its last request is served: this waits for it."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "never joined"})
+    consumer = consumer_of(bootstrap)
     end = -1
     for _ in range(100):
         start, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
