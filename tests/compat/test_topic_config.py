@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import cast
 
 import pytest
 from barnabas_core.config.error import ConfigError
@@ -44,9 +45,15 @@ def describe(node: KafkaNode, topic: str) -> dict[str, ConfigEntry]:
     return described
 
 
+def source_of(entry: ConfigEntry) -> ConfigSource:
+    """The client's own types promise an enumeration and give its number."""
+    return ConfigSource(cast("int", entry.source))
+
+
 def assert_described_alike(ours: LogConfig, theirs: dict[str, ConfigEntry]) -> None:
     # A new cluster sets this one for itself, since it has eligible leader replicas.
-    assert theirs.pop("min.insync.replicas").source == ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    set_by_itself = theirs.pop("min.insync.replicas")
+    assert source_of(set_by_itself) == ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     described = {each.name: each for each in ours.describe()}
     del described["min.insync.replicas"]
     assert described.keys() == theirs.keys()
@@ -54,9 +61,9 @@ def assert_described_alike(ours: LogConfig, theirs: dict[str, ConfigEntry]) -> N
         # Python sees the last one of those with the same name.
         synonyms = {each.name: (each.value, each.source) for each in described[name].synonyms}
         assert (name, described[name].value) == (name, entry.value)
-        assert (name, described[name].source) == (name, entry.source)
+        assert (name, described[name].source) == (name, source_of(entry))
         assert synonyms == {
-            synonym.name: (synonym.value, synonym.source) for synonym in entry.synonyms.values()
+            synonym.name: (synonym.value, source_of(synonym)) for synonym in entry.synonyms.values()
         }
 
 

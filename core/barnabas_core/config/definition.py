@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 from barnabas_core.config.error import InvalidValue, MissingProperty, UnknownProperty
 from barnabas_core.config.property_type import PropertyType, Value, parse_value
-from barnabas_core.config.validator import validator
+from barnabas_core.config.validator import is_choice, validator
 
 
 class Kind(Enum):
@@ -35,6 +35,8 @@ class Property:
         self.has_default = row["has_default"] == "true"
         self.default_text = None if row["default"] == "null" else row["default"]
         self.valid = row["valid"]
+        self.is_set = self.type is PropertyType.LIST and is_choice(self.valid)
+        """A list of fixed members, of which repeated ones count once."""
         self.importance = row["importance"]
         self.is_internal = row["internal"] == "true"
         self.update_mode = row.get("update_mode", "")
@@ -54,6 +56,9 @@ class Property:
         if text is None:
             raise InvalidValue(self.name, "null", "Value must be non-null")
         value = parse_value(self.name, self.type, text)
+        if self.is_set:
+            assert isinstance(value, tuple)
+            value = tuple(dict.fromkeys(value))
         check = validator(self.valid, self.type)
         if check is not None:
             check(self.name, value)

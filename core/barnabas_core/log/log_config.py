@@ -67,6 +67,8 @@ class LogConfig:
     local_retention_ms: int = DERIVED_RETENTION
     remote_log_storage_system_enable: bool = False
     """The broker's own switch, without which no topic may use remote storage."""
+    hidden_segment_bytes: int | None = None
+    """What `segment.bytes` says where `internal.segment.bytes` is obeyed instead."""
 
     overrides: Mapping[str, str] = field(default_factory=lambda: _NOTHING, compare=False)
     """What the topic itself sets, as it was set."""
@@ -80,7 +82,10 @@ class LogConfig:
         if not overrides:
             return base
         values = {name: definition(Kind.TOPIC, name).parse(overrides[name]) for name in overrides}
-        config = replace(base, overrides=MappingProxyType(dict(overrides)), **_to_fields(values))
+        changes = _to_fields(values)
+        if "internal.segment.bytes" in values:
+            changes["hidden_segment_bytes"] = values.get("segment.bytes", base.segment_bytes)
+        config = replace(base, overrides=MappingProxyType(dict(overrides)), **changes)
         _check_together(config)
         return config
 
@@ -116,11 +121,11 @@ class LogConfig:
         return self.segment_ms
 
     def describe(self) -> list[DescribedConfig]:
-        """All topic configs but the internal ones, as DescribeConfigs answers."""
+        """All topic configs as DescribeConfigs answers, the internal ones only if they are set."""
         return [
             self._describe(prop)
             for prop in definitions(Kind.TOPIC).values()
-            if not prop.is_internal
+            if not prop.is_internal or prop.name in self.overrides
         ]
 
     def value(self, name: str) -> Value:
@@ -128,22 +133,40 @@ class LogConfig:
         if name == "cleanup.policy":
             policies = (("compact", self.cleanup_compact), ("delete", self.cleanup_delete))
             return tuple(policy for policy, is_set in policies if is_set)
+        if name == "segment.bytes" and self.hidden_segment_bytes is not None:
+            return self.hidden_segment_bytes
         value: Value = getattr(self, _field_of(name))
         return value
 
     def _describe(self, prop: Property) -> DescribedConfig:
-        synonyms = []
+        synonyms = self._broker_synonyms(prop)
         if prop.name in self.overrides:
-            value = self.overrides[prop.name]
-            synonyms.append(Synonym(prop.name, value, ConfigSource.DYNAMIC_TOPIC_CONFIG))
-        for name in prop.broker_synonyms:
-            if name in self.broker_properties:
-                value = self.broker_properties[name]
-                synonyms.append(Synonym(name, value, ConfigSource.STATIC_BROKER_CONFIG))
-        synonyms += _default_synonyms(prop)
-        is_overridden = prop.name in self.overrides
-        shown = synonyms[0].value if is_overridden else format_value(self.value(prop.name))
-        return DescribedConfig(prop.name, shown, synonyms[0].source, tuple(synonyms))
+            shown = format_value(prop.parse(self.overrides[prop.name]))
+            synonyms.insert(0, Synonym(prop.name, shown, ConfigSource.DYNAMIC_TOPIC_CONFIG))
+        else:
+            shown = format_value(self.value(prop.name))
+        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+        return DescribedConfig(prop.name, shown, source, tuple(synonyms))
+
+    def _broker_synonyms(self, prop: Property) -> list[Synonym]:
+        """The broker's properties behind a topic config, those that are set first.
+
+        Kafka looks at them only if the first one has a value: a retention in hours, with no
+        `log.retention.ms`, is not told of.
+        """
+        table = [definition(Kind.BROKER, name) for name in prop.broker_synonyms]
+        set_by_broker = [
+            Synonym(each.name, self.broker_properties[each.name], ConfigSource.STATIC_BROKER_CONFIG)
+            for each in table
+            if each.name in self.broker_properties
+        ]
+        defaults = [
+            Synonym(each.name, each.default_text, ConfigSource.DEFAULT_CONFIG)
+            for each in table
+            if each.default_text is not None
+        ]
+        synonyms = set_by_broker + defaults
+        return synonyms if any(each.name == table[0].name for each in synonyms) else []
 
 
 DEFAULT = LogConfig()
@@ -200,14 +223,6 @@ def _broker_retention_ms(synonym: str, value: Value) -> int:
         reason = f"{synonym} must be unlimited (-1) or, equal or greater than 1"
         raise InvalidValue(synonym, value, reason)
     return -1 if value < 0 else value * _UNIT_MS.get(synonym, 1)
-
-
-def _default_synonyms(prop: Property) -> list[Synonym]:
-    """Kafka names a default after the broker property that would change it, if there is one."""
-    name = prop.broker_synonyms[-1] if prop.broker_synonyms else prop.name
-    table = Kind.BROKER if prop.broker_synonyms else Kind.TOPIC
-    text = definition(table, name).default_text
-    return [Synonym(name, text, ConfigSource.DEFAULT_CONFIG)]
 
 
 def _check_together(config: LogConfig) -> None:

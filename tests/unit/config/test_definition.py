@@ -66,6 +66,15 @@ def test_synonyms_are_in_the_order_of_precedence() -> None:
     assert definition(Kind.GROUP, "share.isolation.level").broker_synonyms == ()
 
 
+def test_what_is_repeated_in_a_list_of_fixed_members_counts_once() -> None:
+    assert definition(Kind.TOPIC, "cleanup.policy").parse("delete,compact,delete") == (
+        "delete",
+        "compact",
+    )
+    repeated = definition(Kind.TOPIC, "leader.replication.throttled.replicas").parse("0:1,0:1")
+    assert repeated == ("0:1", "0:1")
+
+
 def test_a_null_default_is_no_value() -> None:
     assert definition(Kind.BROKER, "log.dirs").default is None
     with pytest.raises(InvalidValue, match="Value must be non-null"):

@@ -33,7 +33,12 @@ SPECIAL_FIELDS = {
     "cleanup.policy": ("cleanup_delete", "cleanup_compact"),
     "internal.segment.bytes": ("segment_bytes",),
 }
-NOT_TOPIC_CONFIGS = {"overrides", "broker_properties", "remote_log_storage_system_enable"}
+NOT_TOPIC_CONFIGS = {
+    "broker_properties",
+    "hidden_segment_bytes",
+    "overrides",
+    "remote_log_storage_system_enable",
+}
 
 
 def fields_of(name: str) -> tuple[str, ...]:
@@ -104,7 +109,7 @@ def test_every_override_changes_its_field_and_no_other(name: str) -> None:
     ("name", "value"),
     [
         ("cleanup.policy", "archive"),
-        ("cleanup.policy", "delete,delete"),
+        ("cleanup.policy", "delete,"),
         ("compression.gzip.level", "0"),
         ("compression.gzip.level", "10"),
         ("compression.lz4.level", "18"),
@@ -305,41 +310,78 @@ def test_remote_storage_may_keep_less_here_than_in_all(total: str, local: str) -
     assert (config.remote_storage_enable, config.local_retention_ms) == (True, int(local))
 
 
-def test_an_override_is_described_as_it_was_set() -> None:
-    described = LogConfig.of({"cleanup.policy": "delete,compact"}).describe()
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("cleanup.policy", "delete, compact", "delete,compact"),
+        ("retention.ms", " +5 ", "5"),
+        ("preallocate", "TRUE", "true"),
+        ("min.cleanable.dirty.ratio", ".50", "0.5"),
+    ],
+)
+def test_an_override_is_described_in_its_plain_form(name: str, value: str, shown: str) -> None:
+    described = {each.name: each for each in LogConfig.of({name: value}).describe()}
 
-    assert described[0].value == "delete,compact"
+    assert described[name].value == shown
+    assert described[name].synonyms[0] == (name, shown, ConfigSource.DYNAMIC_TOPIC_CONFIG)
 
 
 def test_a_description_names_every_source_of_a_value() -> None:
-    broker = LogConfig.from_broker({"log.retention.hours": "5", "log.retention.ms": "9"})
-    described = {each.name: each for each in LogConfig.of({"retention.ms": "7"}, broker).describe()}
+    broker = LogConfig.from_broker({"log.roll.hours": "3", "log.roll.ms": "9"})
+    described = {each.name: each for each in LogConfig.of({"segment.ms": "7"}, broker).describe()}
 
-    retention = described["retention.ms"]
-    assert (retention.value, retention.source) == ("7", ConfigSource.DYNAMIC_TOPIC_CONFIG)
-    assert retention.synonyms == (
-        ("retention.ms", "7", ConfigSource.DYNAMIC_TOPIC_CONFIG),
-        ("log.retention.ms", "9", ConfigSource.STATIC_BROKER_CONFIG),
-        ("log.retention.hours", "5", ConfigSource.STATIC_BROKER_CONFIG),
-        ("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
+    segment = described["segment.ms"]
+    assert (segment.value, segment.source) == ("7", ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    assert segment.synonyms == (
+        ("segment.ms", "7", ConfigSource.DYNAMIC_TOPIC_CONFIG),
+        ("log.roll.ms", "9", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.roll.hours", "3", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.roll.hours", "168", ConfigSource.DEFAULT_CONFIG),
     )
     assert described["segment.bytes"].source is ConfigSource.DEFAULT_CONFIG
     assert described["segment.bytes"].value == "1073741824"
-    assert described["preallocate"].value == "false"
 
 
-def test_a_value_from_another_unit_is_described_in_the_topics_unit() -> None:
+def test_a_value_from_another_unit_is_described_in_the_topics_unit_and_as_a_default() -> None:
+    """Kafka looks for `log.retention.ms` alone."""
     broker = LogConfig.from_broker({"log.retention.hours": "5"})
     described = {each.name: each for each in broker.describe()}
 
-    assert described["retention.ms"].value == "18000000"
-    assert described["retention.ms"].source is ConfigSource.STATIC_BROKER_CONFIG
+    retention = described["retention.ms"]
+    assert (retention.value, retention.source) == ("18000000", ConfigSource.DEFAULT_CONFIG)
+    assert retention.synonyms == ()
 
 
-def test_a_description_is_complete_but_for_internal_configs() -> None:
+def test_a_config_that_the_broker_sets_is_described_as_static() -> None:
+    broker = LogConfig.from_broker({"log.cleanup.policy": "compact"})
+    described = {each.name: each for each in broker.describe()}
+
+    assert described["cleanup.policy"] == (
+        "cleanup.policy",
+        "compact",
+        ConfigSource.STATIC_BROKER_CONFIG,
+        (
+            ("log.cleanup.policy", "compact", ConfigSource.STATIC_BROKER_CONFIG),
+            ("log.cleanup.policy", "delete", ConfigSource.DEFAULT_CONFIG),
+        ),
+    )
+
+
+@pytest.mark.parametrize("declared", [{}, {"segment.bytes": "1048576"}])
+def test_small_segments_do_not_show_as_segment_bytes(declared: dict[str, str]) -> None:
+    config = LogConfig.of({"internal.segment.bytes": "9", **declared})
+    described = {each.name: each.value for each in config.describe()}
+
+    assert described["internal.segment.bytes"] == "9"
+    assert described["segment.bytes"] == declared.get("segment.bytes", "1073741824")
+
+
+def test_an_internal_config_is_described_only_if_it_is_set() -> None:
     names = [each.name for each in LogConfig().describe()]
+    with_internal = [each.name for each in LogConfig.of({"internal.segment.bytes": "9"}).describe()]
 
     assert sorted([*names, "internal.segment.bytes"]) == sorted(definitions(Kind.TOPIC))
+    assert with_internal == sorted(definitions(Kind.TOPIC))
 
 
 @given(

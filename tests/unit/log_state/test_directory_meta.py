@@ -126,7 +126,7 @@ def test_damaged_partition_metadata_are_refused_with_their_line(data: bytes, lin
 
 
 def test_a_clean_shutdown_is_written_as_kafka_does() -> None:
-    assert encode_clean_shutdown(17) == b'{"broker_epoch":"17","version":"0"}'
+    assert encode_clean_shutdown(17) == b'{"version":0,"brokerEpoch":17}'
 
 
 @given(st.integers(-1, 2**63 - 1))
@@ -142,9 +142,10 @@ def test_the_broker_epoch_of_a_clean_shutdown_comes_back(broker_epoch: int) -> N
         b"[]",
         b"7",
         b"\xff",
-        b'{"broker_epoch":null}',
-        b'{"broker_epoch":"x"}',
-        b'{"broker_epoch":"9223372036854775808"}',
+        b'{"brokerEpoch":null}',
+        b'{"brokerEpoch":"x"}',
+        b'{"brokerEpoch":1.5}',
+        b'{"brokerEpoch":9223372036854775808}',
         b"[" * 100_000,
     ],
 )
@@ -153,4 +154,4 @@ def test_a_clean_shutdown_without_an_epoch_is_clean_all_the_same(data: bytes) ->
 
 
 def test_the_order_of_a_clean_shutdown_file_does_not_matter() -> None:
-    assert decode_clean_shutdown(b'{"version": "0", "broker_epoch": 5}') == 5
+    assert decode_clean_shutdown(b'{"brokerEpoch": "5", "version": 0}') == 5
