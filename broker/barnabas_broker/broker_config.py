@@ -1,10 +1,13 @@
 """What a broker is told at its start. Names follow Kafka's properties."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from barnabas_core.log.cleaner.settings import CleanerSettings
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.server.endpoint import EndpointConfig
+
+if TYPE_CHECKING:
+    from barnabas_core.log.cleaner.settings import CleanerSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,8 @@ class BrokerConfig:
     topic_defaults: LogConfig = field(default_factory=LogConfig)
     fetch_bytes_max: int = 55 * 1024 * 1024
     endpoint: EndpointConfig = field(default_factory=EndpointConfig)
-    cleaner: CleanerSettings = field(default_factory=CleanerSettings)
+    cleaner: "CleanerSettings | None" = None
+    """None: Kafka's defaults."""
     retention_check_interval_ms: int = 300_000
     checkpoint_interval_ms: int = 60_000
     flush_check_interval_ms: int = 1_000

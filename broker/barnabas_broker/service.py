@@ -86,7 +86,7 @@ class BrokerService:
     async def start(self) -> None:
         """Open the logs, then the listener: who can connect is served."""
         try:
-            self.storage.open()
+            await self.storage.open()
             _, port = await self.endpoint.open(self._config.host, self._config.port)
         except BaseException:
             await self.storage.close()
@@ -111,10 +111,12 @@ class BrokerService:
     async def _clean(self) -> None:
         # Loaded here: nobody who connects should wait for what has all the time in the world.
         await asyncio.sleep(_CLEANER_DELAY_S)
+        from barnabas_core.log.cleaner.settings import CleanerSettings  # noqa: PLC0415
         from barnabas_core.runtime.cleaner_task import CleanerTask  # noqa: PLC0415
 
         on, logs = self._on, self.storage.logs
-        await CleanerTask(logs, on.executor, on.clock, on.log, self._config.cleaner).run()
+        settings = self._config.cleaner or CleanerSettings()
+        await CleanerTask(logs, on.executor, on.clock, on.log, settings).run()
 
     async def wait_lost(self) -> None:
         """Returns when there is no log directory left to serve from."""

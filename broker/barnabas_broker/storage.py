@@ -12,6 +12,7 @@ from itertools import groupby
 from barnabas_core.log.directory import LogDirectory, new_directory_id
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.error import LogError
+from barnabas_core.log.file_name import PartitionDirectory
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LastDirectoryLost, LogManager
 from barnabas_core.log.partition_log import PartitionLog
@@ -41,9 +42,9 @@ class WatchedLogs(LogManager):
         self._on_lost = on_lost
         self.open_failures: list[str] = []
 
-    def _open_directory(self, directory: LogDirectory) -> None:
+    def _begin_directory(self, directory: LogDirectory) -> list[tuple[str, PartitionDirectory]]:
         try:
-            super()._open_directory(directory)
+            return super()._begin_directory(directory)
         except DiskError as error:
             self.open_failures.append(str(error))
             raise
@@ -79,10 +80,10 @@ class Storage:
 
     # -- opening and closing
 
-    def open(self) -> None:
+    async def open(self) -> None:
         """Open every log and find out from them which topics there are."""
         try:
-            self.logs.open()
+            await self.logs.open_in_background(self._executor)
         except LastDirectoryLost as lost:
             raise LastDirectoryLost("; ".join(self.logs.open_failures)) from lost
         for reason in self.logs.open_failures:

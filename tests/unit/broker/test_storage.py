@@ -39,7 +39,7 @@ class StorageBench:
 def play(scenario: Callable[[StorageBench], Awaitable[None]], *paths: Path, seed: int = 1) -> None:
     async def scene() -> None:
         bench = StorageBench(*paths, seed=seed)
-        bench.storage.open()
+        await bench.storage.open()
         try:
             await scenario(bench)
             await bench.storage.close()

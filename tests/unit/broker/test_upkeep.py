@@ -63,7 +63,7 @@ def play(
 ) -> None:
     async def scene() -> None:
         bench = UpkeepBench(path, topic_defaults or LogConfig())
-        bench.storage.open()
+        await bench.storage.open()
         try:
             await bench.storage.create_topic("t", 1)
             await scenario(bench)
