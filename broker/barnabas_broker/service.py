@@ -74,7 +74,7 @@ class BrokerService:
             on.listener,
             self._dispatcher,
             config.endpoint,
-            EndpointParts(on.clock, self._timers, on.executor, on.log),
+            EndpointParts(on.clock, self._timers, on.executor, on.log, self.storage.fail),
         )
 
     @property

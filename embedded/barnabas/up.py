@@ -5,6 +5,7 @@ import gc
 import signal
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import uvloop
 from barnabas_core.runtime.log_setup import EventLog, LogFormat
@@ -42,12 +43,14 @@ async def _up(options: UpOptions) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, end.set)
+    log = EventLog(form=options.log_format, level=options.log_level)
+    loop.set_exception_handler(lambda _, context: _report(log, context))
     cluster = EmbeddedCluster(
         data=options.data,
         host=options.host,
         port=options.port,
         advertised_host=options.advertised_host,
-        log=EventLog(form=options.log_format, level=options.log_level),
+        log=log,
     )
     async with cluster:
         _say_where(cluster, options)
@@ -62,6 +65,15 @@ async def _up(options: UpOptions) -> int:
     if is_lost:
         print("barnabas: the data directory failed", file=sys.stderr)
     return int(is_lost)
+
+
+def _report(log: EventLog, context: dict[str, Any]) -> None:
+    """What the event loop caught and nobody else did: a defect."""
+    error = context.get("exception")
+    if isinstance(error, BaseException):
+        log.failure(context["message"], error)
+    else:
+        log.error(context["message"])
 
 
 def _say_where(cluster: EmbeddedCluster, options: UpOptions) -> None:

@@ -69,7 +69,7 @@ def running(
             SystemListener(),
             Dispatcher([fetch, versions.handler], log),
             config,
-            EndpointParts(clock, timers, executor, log),
+            EndpointParts(clock, timers, executor, log, lambda error: None),
         )
         address = await endpoint.open("127.0.0.1", 0)
         started.append(Running(address, endpoint, lines))

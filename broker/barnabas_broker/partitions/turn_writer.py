@@ -7,6 +7,7 @@ thread, else in a thread. Then those who wait for the records are told: producer
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -30,7 +31,7 @@ class TurnWriter:
         self._executor = executor
         self._on_written = on_written
         self._on_failed = on_failed
-        self._dirty: list[Partition] = []
+        self._dirty: deque[Partition] = deque()
         self._writing: dict[Partition, asyncio.Future[None]] = {}
 
     def mark(self, partition: Partition) -> None:
@@ -56,12 +57,17 @@ class TurnWriter:
             await asyncio.gather(writing, return_exceptions=True)
 
     def _end_turn(self) -> None:
-        dirty, self._dirty = self._dirty, []
         room = _TURN_BYTES_MAX
-        for partition in dirty:
-            partition.is_dirty = False
-            if not partition.is_writing:
-                room -= self._write(partition, room)
+        try:
+            while self._dirty:
+                partition = self._dirty.popleft()
+                partition.is_dirty = False
+                if not partition.is_writing and not partition.log.is_offline:
+                    room -= self._write(partition, room)
+        finally:
+            if self._dirty:
+                # Something is broken, but not the other partitions.
+                asyncio.get_running_loop().call_soon(self._end_turn)
 
     def _write(self, partition: Partition, room: int) -> int:
         """Write what is staged; the bytes that were written inline."""

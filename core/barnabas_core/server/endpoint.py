@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from barnabas_core.ports import Clock, Executor
+from barnabas_core.ports import Clock, DiskError, Executor
 from barnabas_core.runtime.log_setup import EventLog, FloodLimit
 from barnabas_core.runtime.timers import Timers
 from barnabas_core.server.budget import ByteBudget
@@ -56,6 +56,8 @@ class EndpointParts:
     timers: Timers
     executor: Executor
     log: EventLog
+    on_disk_error: Callable[[DiskError], None]
+    """Told when reading a part of an answer failed."""
 
 
 class Endpoint:
@@ -72,12 +74,13 @@ class Endpoint:
         self._refusals = FloodLimit(on.log, on.clock)
         self._budget = ByteBudget(config.large_bytes_max)
         self._environment = ConnectionEnvironment(
-            dispatcher,
+            dispatcher=dispatcher,
             clock=on.clock,
             executor=on.executor,
             log=on.log,
             frame_bytes_max=config.frame_bytes_max,
             budget=self._budget,
+            on_disk_error=on.on_disk_error,
         )
         self._connections: dict[Connection, Timeout] = {}
         self._shortage_check = self._plan_shortage_check()
