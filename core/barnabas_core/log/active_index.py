@@ -12,7 +12,7 @@ from barnabas_core.log.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from barnabas_core.log.time_index import TimeIndex, TimestampOffset
 from barnabas_core.log.transaction_index import AbortedTransaction, encode_aborted
 from barnabas_core.ports import Buffer
-from barnabas_core.records.batch import BatchHeader
+from barnabas_core.records.batch import LENGTH_OVERHEAD_BYTES, BatchHeader
 
 
 class ActiveIndex:
@@ -30,17 +30,22 @@ class ActiveIndex:
         self, header: BatchHeader, last_offset: int, position: int, interval_bytes: int
     ) -> None:
         """The batch ends at `last_offset` (its own may not be final) and lies at `position`."""
-        if header.max_timestamp > self.newest.timestamp_ms:
+        # A batch that compaction emptied has no record to be found by its time.
+        if header.max_timestamp > self.newest.timestamp_ms and header.record_count:
             self.newest = TimestampOffset(header.max_timestamp, last_offset)
         if self._bytes_since_entry > interval_bytes:
             self.offsets.append(last_offset, position)
             self.times.maybe_append(*self.newest)
             self._bytes_since_entry = 0
-        self._bytes_since_entry += header.size_bytes
+        self._bytes_since_entry += LENGTH_OVERHEAD_BYTES + header.batch_length
 
     def is_full(self, index_bytes_max: int) -> bool:
-        """One entry of the time index is kept for the segment's end."""
-        if len(self.offsets) >= index_bytes_max // OFFSET_ENTRY_BYTES:
+        """One entry of the time index, which has the larger ones, is kept for the segment's end."""
+        # There are never more of those than of the others, so one look at these is enough mostly.
+        count = len(self.offsets)
+        if (count + 1) * TIME_ENTRY_BYTES < index_bytes_max:
+            return False
+        if count >= index_bytes_max // OFFSET_ENTRY_BYTES:
             return True
         return len(self.times) >= index_bytes_max // TIME_ENTRY_BYTES - 1
 
@@ -54,7 +59,7 @@ class ActiveIndex:
 
     def on_truncated(self, header: BatchHeader) -> None:
         """A batch after the last entry that is still there after `truncate`."""
-        if header.max_timestamp > self.newest.timestamp_ms:
+        if header.max_timestamp > self.newest.timestamp_ms and header.record_count:
             self.newest = TimestampOffset(header.max_timestamp, header.last_offset)
         self._bytes_since_entry += header.size_bytes
 

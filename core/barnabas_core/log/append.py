@@ -46,26 +46,44 @@ class CheckedBatch(NamedTuple):
     header: BatchHeader
 
 
+class CheckedAppend(NamedTuple):
+    """All batches of one append, and their sums."""
+
+    batches: list[CheckedBatch]
+    size_bytes: int
+    offset_count: int
+    newest_ms: int
+    has_producers: bool
+
+
 def check_append(
     buffer: bytearray | memoryview, config: LogConfig, origin: AppendOrigin, now_ms: int
-) -> list[CheckedBatch]:
+) -> CheckedAppend:
     """The batches of a leader's append; `AppendError` if one of them must not be taken."""
+    if len(buffer) > config.segment_bytes:
+        reason = f"{len(buffer)} bytes do not fit a segment of {config.segment_bytes}"
+        raise AppendError(ErrorCode.RECORD_LIST_TOO_LARGE, reason)
+    checked = []
+    size_bytes = offset_count = 0
+    newest_ms = NO_TIMESTAMP
+    has_producers = is_rebuilt = False
     try:
-        batches = split_batches(buffer)
-        if not batches:
-            raise AppendError(ErrorCode.INVALID_RECORD, "no record batch")
-        if len(buffer) > config.segment_bytes:
-            reason = f"{len(buffer)} bytes do not fit a segment of {config.segment_bytes}"
-            raise AppendError(ErrorCode.RECORD_LIST_TOO_LARGE, reason)
-        checked = [
-            _check_batch(CheckedBatch(buffer, position, header), config, origin, now_ms)
-            for position, header in batches
-        ]
+        for position, header in split_batches(buffer):
+            batch = _check_batch(CheckedBatch(buffer, position, header), config, origin, now_ms)
+            checked.append(batch)
+            is_rebuilt |= batch.buffer is not buffer
+            header = batch.header
+            size_bytes += LENGTH_OVERHEAD_BYTES + header.batch_length
+            offset_count += header.last_offset_delta + 1
+            has_producers |= header.producer_id >= 0
+            newest_ms = max(newest_ms, header.max_timestamp)
     except CorruptBatch as error:
         raise AppendError(error.error_code, str(error)) from error
-    if any(batch.buffer is not buffer for batch in checked):
-        return [_on_its_own(batch) for batch in checked]
-    return checked
+    if not checked:
+        raise AppendError(ErrorCode.INVALID_RECORD, "no record batch")
+    if is_rebuilt:
+        checked = [_on_its_own(batch) for batch in checked]
+    return CheckedAppend(checked, size_bytes, offset_count, newest_ms, has_producers)
 
 
 def _on_its_own(batch: CheckedBatch) -> CheckedBatch:

@@ -10,18 +10,20 @@ from barnabas_core.log.checkpoint import (
     decode_leader_epochs,
     encode_leader_epochs,
 )
-from barnabas_core.log.leader_epoch import LeaderEpochCache
+from barnabas_core.log.leader_epoch import UNDEFINED_EPOCH, LeaderEpochCache
 from barnabas_core.log.segment_store import SegmentStore
 from barnabas_core.ports import Disk
 
 
 class EpochTracker:
-    __slots__ = ("_cache", "_disk", "_store", "is_changed")
+    __slots__ = ("_cache", "_disk", "_latest", "_store", "is_changed")
 
     def __init__(self, disk: Disk, store: SegmentStore) -> None:
         self._disk = disk
         self._store = store
         self._cache: LeaderEpochCache | None = None
+        # Assigned last: most batches have the epoch of the one before.
+        self._latest = UNDEFINED_EPOCH
         self.is_changed = False
 
     @property
@@ -32,11 +34,14 @@ class EpochTracker:
 
     def maybe_assign(self, epoch: int, start_offset: int) -> None:
         """`epoch` writes at `start_offset`; nothing to note unless it is a new one."""
-        cache = self._cache or self.cache
-        if epoch != cache.latest_epoch and epoch >= 0:
-            self.is_changed |= cache.assign(epoch, start_offset)
+        if epoch == self._latest:
+            return
+        self._latest = epoch
+        if epoch != self.cache.latest_epoch and epoch >= 0:
+            self.is_changed |= self.cache.assign(epoch, start_offset)
 
     def truncate_from_end(self, log_end_offset: int) -> None:
+        self._latest = UNDEFINED_EPOCH
         self.is_changed |= self.cache.truncate_from_end(log_end_offset)
 
     def truncate_from_start(self, log_start_offset: int) -> None:
@@ -44,6 +49,7 @@ class EpochTracker:
 
     def clear(self) -> None:
         self._cache = LeaderEpochCache()
+        self._latest = UNDEFINED_EPOCH
         self.is_changed = True
 
     def take_file(self) -> tuple[str, bytes] | None:

@@ -109,9 +109,11 @@ class LogWriter:
         """Batches for the active segment; the offsets of `appends` follow what is staged."""
         segment = self._store.segments[-1]
         group = self._group_for(segment)
+        group.appends += appends
         for append in appends:
-            group.add(append)
-            segment.staged_bytes += len(append[2])
+            size_bytes = len(append[2])
+            group.size_bytes += size_bytes
+            segment.staged_bytes += size_bytes
         self.staged_end_offset = appends[-1][1]
 
     def _group_for(self, segment: Segment) -> WriteGroup:

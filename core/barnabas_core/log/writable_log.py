@@ -31,7 +31,7 @@ from barnabas_core.log.segment import Segment
 from barnabas_core.log.segment_store import SegmentStore
 from barnabas_core.log.write import Append, PendingWrite
 from barnabas_core.ports import Buffer, DiskError
-from barnabas_core.records.batch import BatchHeader, patch_offset
+from barnabas_core.records.batch import LENGTH_OVERHEAD_BYTES, BatchHeader, patch_offset
 from barnabas_core.wire.error_code import ErrorCode
 
 
@@ -148,19 +148,20 @@ class WritableLog:
         log from then on.
         """
         self._refuse_if_offline()
-        batches = check_append(buffer, self.config, origin, now_ms)
+        append = check_append(buffer, self.config, origin, now_ms)
         producers: ProducerAppend | None = None
-        if any(batch.header.producer_id >= 0 for batch in batches):
+        if append.has_producers:
             producers = self.producers.begin(origin)
-            duplicate = self._check_producers(producers, batches, transaction_version)
+            duplicate = self._check_producers(producers, append.batches, transaction_version)
             if duplicate is not None:
-                return self._repeated(duplicate, batches)
-        count = sum([batch.header.last_offset_delta + 1 for batch in batches])
-        last_offset = self._writer.staged_end_offset + count - 1
-        self._maybe_roll([batch.header for batch in batches], last_offset, now_ms)
-        first_offset = self._writer.staged_end_offset
+                return self._repeated(duplicate, append.batches)
+        writer = self._writer
+        first_offset = writer.staged_end_offset
+        last_offset = first_offset + append.offset_count - 1
+        if writer.must_roll(append.size_bytes, last_offset, append.newest_ms, self.config, now_ms):
+            self._roll(first_offset, now_ms)
         self._epochs.maybe_assign(leader_epoch, first_offset)
-        self._take(buffer, batches, leader_epoch)
+        self._take(buffer, append.batches, leader_epoch)
         if producers is not None:
             self._note_aborted(self.producers.apply(producers))
         return Appended(
@@ -169,8 +170,8 @@ class WritableLog:
             now_ms if self.config.is_log_append_time else -1,
             self.log_start_offset,
             duplicate=False,
-            size_bytes=len(buffer),
-            record_count=count,
+            size_bytes=append.size_bytes,
+            record_count=append.offset_count,
         )
 
     def _check_producers(
@@ -210,10 +211,12 @@ class WritableLog:
         self, buffer: bytearray | memoryview, batches: Sequence[CheckedBatch], leader_epoch: int
     ) -> None:
         """Give the batches their offsets and queue them."""
-        segment = self._store.active
+        segment = self._store.segments[-1]
         active = segment.active or segment.activate(self._environment.files)
         interval_bytes = self.config.index_interval_bytes
         file_position = segment.staged_bytes
+        if not file_position:
+            segment.note_first_timestamp(batches[0].header.max_timestamp)
         first_offset = offset = self._writer.staged_end_offset
         appends: list[Append] = []
         for batch_buffer, position, header in batches:
@@ -222,7 +225,7 @@ class WritableLog:
             active.on_batch(header, next_offset - 1, file_position, interval_bytes)
             if batch_buffer is not buffer:
                 appends.append((offset, next_offset, batch_buffer))
-            file_position += header.size_bytes
+            file_position += LENGTH_OVERHEAD_BYTES + header.batch_length
             offset = next_offset
         self._writer.add(appends or [(first_offset, offset, buffer)])
 
@@ -240,7 +243,7 @@ class WritableLog:
         if not headers:
             end_offset = self._writer.staged_end_offset
             return Appended(end_offset, end_offset - 1, -1, self.log_start_offset, False, 0, 0)
-        self._maybe_roll(headers, headers[-1].last_offset, now_ms)
+        self._maybe_roll_replica(headers, now_ms)
         self._take_replica(buffer, batches)
         for position, header in batches:
             if header.producer_id >= 0:
@@ -264,10 +267,22 @@ class WritableLog:
                 raise AppendError(ErrorCode.OFFSET_OUT_OF_RANGE, reason)
             expected = header.next_offset
 
+    def _maybe_roll_replica(self, headers: Sequence[BatchHeader], now_ms: int) -> None:
+        size_bytes = sum([header.size_bytes for header in headers])
+        newest_ms = max([header.max_timestamp for header in headers])
+        last_offset = headers[-1].last_offset
+        if self._writer.must_roll(size_bytes, last_offset, newest_ms, self.config, now_ms):
+            base_offset = self._writer.staged_end_offset
+            if last_offset - base_offset > RELATIVE_OFFSET_MAX:
+                base_offset = headers[0].base_offset
+            self._roll(base_offset, now_ms)
+
     def _take_replica(self, buffer: Buffer, batches: Sequence[tuple[int, BatchHeader]]) -> None:
         segment = self._store.active
         active = segment.active or segment.activate(self._environment.files)
         start = segment.staged_bytes
+        if not start:
+            segment.note_first_timestamp(batches[0][1].max_timestamp)
         interval_bytes = self.config.index_interval_bytes
         for position, header in batches:
             self._epochs.maybe_assign(header.partition_leader_epoch, header.base_offset)
@@ -279,18 +294,6 @@ class WritableLog:
         self._writer.add([(self._writer.staged_end_offset, header.next_offset, whole)])
 
     # Both
-
-    def _maybe_roll(self, headers: Sequence[BatchHeader], last_offset: int, now_ms: int) -> None:
-        size_bytes = sum([header.size_bytes for header in headers])
-        newest_ms = max([header.max_timestamp for header in headers])
-        if self._writer.must_roll(size_bytes, last_offset, newest_ms, self.config, now_ms):
-            base_offset = self._writer.staged_end_offset
-            if last_offset - base_offset > RELATIVE_OFFSET_MAX:
-                base_offset = headers[0].base_offset
-            self._roll(base_offset, now_ms)
-        segment = self._store.active
-        if not segment.staged_bytes:
-            segment.note_first_timestamp(headers[0].max_timestamp)
 
     def _roll(self, base_offset: int, now_ms: int) -> None:
         if self._tracker.is_stored:

@@ -37,10 +37,6 @@ class WriteGroup:
     is_sealed: bool = False
     """The segment ends with this group."""
 
-    def add(self, append: Append) -> None:
-        self.appends.append(append)
-        self.size_bytes += len(append[2])
-
     def run(self, disk: Disk) -> None:
         if self.creates_file:
             self.file = disk.open(self.segment.path(LOG), create=True)
