@@ -88,6 +88,11 @@ class PartitionLog(WritableLog):
             return self.high_watermark
         return max(first_unstable, self.log_start_offset)
 
+    @property
+    def truncation_count(self) -> int:
+        """How often the log lost its end: what was made of it before is void."""
+        return self._truncation_count
+
     def advance_high_watermark(self, offset: int) -> bool:
         """Readers may see records below `offset`; whether that is news."""
         offset = min(offset, self.log_end_offset)

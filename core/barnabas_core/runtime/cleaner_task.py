@@ -16,8 +16,6 @@ calls `delete_old_segments` itself.
 """
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
 
 from barnabas_core.log.cleaner.clean import CleanedGroup, CleanResult, CleanTask, remove_leftovers
 from barnabas_core.log.cleaner.error import CleaningAborted, UncleanableLog
@@ -59,6 +57,8 @@ class CleanerTask:
         self._settings = settings
         self._disk = logs.environment.disk
         self._rewriting: asyncio.Task[bytes] | None = None
+        self._is_stopping = False
+        self._truncation_count = 0
         self._idle = asyncio.Event()
         self._idle.set()
         self.manager = CleanerManager()
@@ -122,7 +122,8 @@ class CleanerTask:
         return [log for log in self._logs.logs() if log.config.cleanup_compact]
 
     def _is_available(self, log: PartitionLog) -> bool:
-        return not log.is_offline and self.manager.is_available((log.topic, log.partition))
+        key = log.topic, log.partition
+        return not log.is_offline and self.manager.is_available(key, self._clock.now_ms())
 
     # Pausing
 
@@ -158,7 +159,7 @@ class CleanerTask:
             self.manager.give_up(key, str(error))
             self._events.error("log cannot be compacted", log=log.dir_path, reason=str(error))
         except WorkerFailed as error:
-            self.manager.on_failure(key, str(error))
+            self.manager.on_failure(key, self._clock.now_ms())
             self._events.warning("compaction failed", log=log.dir_path, reason=str(error))
         except (CleaningAborted, LogOffline) as error:
             self._events.info("compaction aborted", log=log.dir_path, reason=str(error))
@@ -173,9 +174,10 @@ class CleanerTask:
 
     async def _clean(self, log: PartitionLog, candidate: Candidate, now_ms: int) -> None:
         task = task_for(log, candidate, self._settings, now_ms)
+        self._truncation_count = log.truncation_count
         try:
             result = await self._rewrite(log, task)
-            await _to_the_end(self._swap_in(log, result))
+            await self._swap_in_to_the_end(log, result)
         finally:
             if not log.is_offline:
                 await self._executor.in_thread(lambda: remove_leftovers(self._disk, task.dir_path))
@@ -190,7 +192,7 @@ class CleanerTask:
         end = task.first_uncleanable_offset
         aborted = log.aborted_transactions(end, end)
         await self._executor.in_thread(lambda: write_inputs(self._disk, task, snapshot, aborted))
-        self._refuse_if_paused(log)
+        self._refuse_if_unwanted(log)
         self._rewriting = asyncio.ensure_future(self._run_worker(encode_task(task)))
         try:
             output = await self._rewriting
@@ -205,15 +207,32 @@ class CleanerTask:
     async def _run_worker(self, arguments: str) -> bytes:
         return await self._executor.in_worker(WORKER_MODULE, ["clean", arguments])
 
-    def _refuse_if_paused(self, log: PartitionLog) -> None:
-        if self.manager.is_paused((log.topic, log.partition)):
+    def _refuse_if_unwanted(self, log: PartitionLog) -> None:
+        if self._is_stopping or self.manager.is_paused((log.topic, log.partition)):
             raise CleaningAborted("paused")
+        if log.truncation_count != self._truncation_count:
+            # Records may be gone that superseded others: those must come back to light.
+            raise CleaningAborted("truncated meanwhile")
 
     # Swapping in
 
+    async def _swap_in_to_the_end(self, log: PartitionLog, result: CleanResult) -> None:
+        """Whoever stops us waits for the group at hand: half a swap would have to be recovered."""
+        swapping = asyncio.ensure_future(self._swap_in(log, result))
+        ended = asyncio.Event()
+        swapping.add_done_callback(lambda _: ended.set())
+        while not ended.is_set():
+            try:
+                await ended.wait()
+            except asyncio.CancelledError:
+                self._is_stopping = True
+        if self._is_stopping:
+            raise asyncio.CancelledError from swapping.exception()
+        swapping.result()
+
     async def _swap_in(self, log: PartitionLog, result: CleanResult) -> None:
         for group in result.groups:
-            self._refuse_if_paused(log)
+            self._refuse_if_unwanted(log)
             await self._swap_in_group(log, group)
 
     async def _swap_in_group(self, log: PartitionLog, group: CleanedGroup) -> None:
@@ -230,6 +249,7 @@ class CleanerTask:
     def _note_clean(self, topic: str, partition: int, clean_up_to: int) -> None:
         log = self._logs.get(topic, partition)
         if log is not None:
+            clean_up_to = min(clean_up_to, log.segments[-1].base_offset)
             self.manager.on_cleaned(_parent(log), (topic, partition), clean_up_to)
 
     async def _write_checkpoint(self, directory: LogDirectory) -> None:
@@ -246,13 +266,3 @@ def _is_being_stopped() -> bool:
 
 def _parent(log: PartitionLog) -> str:
     return log.dir_path.rpartition("/")[0]
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Await even if cancelled meanwhile: half a swap would have to be recovered at the start."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise

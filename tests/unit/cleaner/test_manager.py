@@ -3,7 +3,6 @@
 from barnabas_core.config.definition import Kind, definition
 from barnabas_core.log.checkpoint import CLEANER_FILE
 from barnabas_core.log.cleaner.manager import (
-    FAILURE_COUNT_MAX,
     CleanerManager,
     checkpoint_path,
     choose,
@@ -18,6 +17,7 @@ from barnabas_core.log.retention import SegmentView
 from tests.support.compacted_partition import CompactedPartition
 from tests.support.fake_disk import FakeDisk
 
+NOW_MS = 1_000_000
 KEY = ("orders", 0)
 OTHER = ("orders", 1)
 
@@ -28,19 +28,19 @@ def test_a_paused_log_is_not_available_until_every_pause_is_over() -> None:
     manager.pause(KEY)
 
     manager.resume(KEY)
-    assert not manager.is_available(KEY)
-    assert manager.is_available(OTHER)
+    assert not manager.is_available(KEY, NOW_MS)
+    assert manager.is_available(OTHER, NOW_MS)
 
     manager.resume(KEY)
-    assert manager.is_available(KEY)
+    assert manager.is_available(KEY, NOW_MS)
 
 
 def test_a_log_that_is_being_cleaned_is_not_available() -> None:
     manager = CleanerManager()
     manager.cleaning = KEY
 
-    assert not manager.is_available(KEY)
-    assert manager.is_available(OTHER)
+    assert not manager.is_available(KEY, NOW_MS)
+    assert manager.is_available(OTHER, NOW_MS)
 
 
 def test_a_damaged_log_is_given_up_and_the_others_go_on() -> None:
@@ -48,23 +48,37 @@ def test_a_damaged_log_is_given_up_and_the_others_go_on() -> None:
 
     manager.give_up(KEY, "damaged")
 
-    assert not manager.is_available(KEY)
-    assert manager.is_available(OTHER)
+    assert not manager.is_available(KEY, NOW_MS)
+    assert manager.is_available(OTHER, NOW_MS)
     assert manager.uncleanable == {KEY: "damaged"}
 
 
-def test_a_log_is_given_up_after_several_failures_in_a_row() -> None:
+def test_a_log_whose_worker_failed_waits_longer_each_time() -> None:
     manager = CleanerManager()
-    for _ in range(FAILURE_COUNT_MAX - 1):
-        manager.on_failure(KEY, "killed")
+    waits_ms = []
+    for _ in range(8):
+        manager.on_failure(KEY, NOW_MS)
+        waits_ms.append(wait_ms(manager))
+
+    assert waits_ms[:3] == [60_000, 120_000, 240_000]
+    assert waits_ms[-2:] == [3_600_000, 3_600_000]
+    assert manager.is_available(OTHER, NOW_MS)
+
+
+def test_a_success_ends_the_waiting() -> None:
+    manager = CleanerManager()
+    manager.on_failure(KEY, NOW_MS)
     manager.on_cleaned("/logs", KEY, 10)
+    assert manager.is_available(KEY, NOW_MS)
 
-    for _ in range(FAILURE_COUNT_MAX - 1):
-        manager.on_failure(KEY, "killed")
-    assert manager.is_available(KEY)
+    manager.on_failure(KEY, NOW_MS)
 
-    manager.on_failure(KEY, "killed")
-    assert not manager.is_available(KEY)
+    assert wait_ms(manager) == 60_000
+
+
+def wait_ms(manager: CleanerManager) -> int:
+    step_ms = 60_000
+    return next(it for it in range(0, 10**8, step_ms) if manager.is_available(KEY, NOW_MS + it))
 
 
 def test_the_checkpoint_file_remembers_how_far_each_log_was_cleaned() -> None:
@@ -111,7 +125,7 @@ def test_a_new_log_of_an_old_name_inherits_nothing() -> None:
     manager.forget(KEY)
 
     assert manager.checkpoint_offset("/logs", KEY) is None
-    assert manager.is_available(KEY)
+    assert manager.is_available(KEY, NOW_MS)
 
 
 def view(topic: str, checkpoint: int | None, config: LogConfig) -> LogView:

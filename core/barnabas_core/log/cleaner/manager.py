@@ -1,9 +1,9 @@
 """The state of compaction in one broker: who may be cleaned, how far each log was, what failed.
 
 Decisions only: `runtime.cleaner_task` acts on them. One log is cleaned at a time. A log is out of
-the running while it is *paused* (somebody truncates, moves or deletes it; pauses nest) and for good
-when it was *given up*: a damaged one, or one whose worker failed several times in a row. Given up
-logs are tried again after a restart.
+the running while it is *paused* (somebody truncates, moves or deletes it; pauses nest), for a while
+after its worker *failed* (killed, no memory, no room on the disk), longer each time, and until the
+next restart once it was *given up*, because it is damaged.
 
 Each log directory remembers in `cleaner-offset-checkpoint` up to where its logs are clean. The file
 may lag behind: then a little is cleaned twice.
@@ -31,7 +31,8 @@ from barnabas_core.log.cleaner.selection import (
 from barnabas_core.log.cleaner.settings import CleanerSettings
 from barnabas_core.log.partition_log import PartitionLog
 
-FAILURE_COUNT_MAX = 3
+_RETRY_MS_MIN = 60_000
+_RETRY_MS_MAX = 3_600_000
 
 Key = tuple[str, int]
 
@@ -43,19 +44,22 @@ class Choice(NamedTuple):
 
 
 class CleanerManager:
-    __slots__ = ("_failures", "_given_up", "_offsets", "_paused", "cleaning")
+    __slots__ = ("_failures", "_given_up", "_offsets", "_paused", "_retry_at_ms", "cleaning")
 
     def __init__(self) -> None:
         self._paused: Counter[Key] = Counter()
         self._failures: Counter[Key] = Counter()
+        self._retry_at_ms: dict[Key, int] = {}
         self._given_up: dict[Key, str] = {}
         self._offsets: dict[str, PartitionOffsets] = {}
         self.cleaning: Key | None = None
 
     # Who may be cleaned
 
-    def is_available(self, key: Key) -> bool:
-        return key != self.cleaning and not self.is_paused(key) and key not in self._given_up
+    def is_available(self, key: Key, now_ms: int) -> bool:
+        if key == self.cleaning or self.is_paused(key) or key in self._given_up:
+            return False
+        return self._retry_at_ms.get(key, now_ms) <= now_ms
 
     def is_paused(self, key: Key) -> bool:
         return self._paused[key] > 0
@@ -70,11 +74,11 @@ class CleanerManager:
     def give_up(self, key: Key, reason: str) -> None:
         self._given_up[key] = reason
 
-    def on_failure(self, key: Key, reason: str) -> None:
-        """The worker did not end as it should: perhaps the machine's fault, perhaps the log's."""
+    def on_failure(self, key: Key, now_ms: int) -> None:
+        """The worker did not end as it should: wait, twice as long each time."""
         self._failures[key] += 1
-        if self._failures[key] >= FAILURE_COUNT_MAX:
-            self.give_up(key, reason)
+        wait_ms = min(_RETRY_MS_MIN * 2 ** (self._failures[key] - 1), _RETRY_MS_MAX)
+        self._retry_at_ms[key] = now_ms + wait_ms
 
     @property
     def uncleanable(self) -> dict[Key, str]:
@@ -95,7 +99,7 @@ class CleanerManager:
 
     def on_cleaned(self, directory: str, key: Key, clean_up_to: int) -> None:
         self._offsets.setdefault(directory, {})[key] = clean_up_to
-        self._failures.pop(key, None)
+        self._forget_failures(key)
 
     def encode_checkpoint(self, directory: str, present: Collection[Key]) -> bytes:
         """The checkpoint file of a directory; logs not `present` any more leave it."""
@@ -108,8 +112,12 @@ class CleanerManager:
         """The log is gone: another one of that name starts from nothing."""
         for offsets in self._offsets.values():
             offsets.pop(key, None)
-        self._failures.pop(key, None)
+        self._forget_failures(key)
         self._given_up.pop(key, None)
+
+    def _forget_failures(self, key: Key) -> None:
+        self._failures.pop(key, None)
+        self._retry_at_ms.pop(key, None)
 
 
 def checkpoint_path(directory: str) -> str:
