@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from barnabas_core.log.file_cache import FileCache
+from barnabas_core.log.file_cache import FILE_COUNT_MAX, FileCache
 from barnabas_core.log.tail_cache import TailCache
 from barnabas_core.ports import Disk, Rng
 
@@ -15,8 +15,10 @@ class LogEnvironment:
     rng: Rng
     producer_expiration_ms: int = PRODUCER_EXPIRATION_MS
     """`producer.id.expiration.ms`"""
+    file_count_max: int = FILE_COUNT_MAX
+    """Open files kept at a time; readers may hold a few more."""
     files: FileCache = field(init=False)
     tails: TailCache = field(default_factory=TailCache)
 
     def __post_init__(self) -> None:
-        self.files = FileCache(self.disk)
+        self.files = FileCache(self.disk, file_count_max=self.file_count_max)

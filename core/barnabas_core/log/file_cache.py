@@ -11,10 +11,11 @@ thread may use the cache at the same time as the event loop: each step is one op
 from collections import OrderedDict
 from contextlib import suppress
 
-from barnabas_core.ports import Disk, File
+from barnabas_core.ports import Disk, File, TooManyOpenFiles
 
-FILE_COUNT_MAX = 2000
-VIEW_COUNT_MAX = 2000
+# Half of what a process may open where nobody raised the limit; sockets need the rest.
+FILE_COUNT_MAX = 500
+VIEW_COUNT_MAX = 1000
 
 
 class FileCache:
@@ -40,12 +41,19 @@ class FileCache:
         """An open file that exists."""
         file = self._files.get(path)
         if file is None:
-            file = self._disk.open(path)
+            file = self._open(path)
             self.put(path, file)
             return file
         with suppress(KeyError):  # dropped meanwhile by the other side: this one is still good
             self._files.move_to_end(path)
         return file
+
+    def _open(self, path: str) -> File:
+        try:
+            return self._disk.open(path)
+        except TooManyOpenFiles:
+            self._files.clear()
+            return self._disk.open(path)
 
     def put(self, path: str, file: File) -> None:
         self._files[path] = file

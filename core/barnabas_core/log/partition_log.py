@@ -15,58 +15,34 @@ Truncation moves it back: the owner writes the recovery point checkpoint *before
 (`LogManager.truncate` does), or a crash could trust what was never flushed.
 """
 
-from itertools import pairwise
-
 from barnabas_core.log.active_index import ActiveIndex
 from barnabas_core.log.cleaner.clean import CleanedGroup
 from barnabas_core.log.cleaner.replacement import LogParts, Replacement
-from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.error import OffsetOutOfRange
 from barnabas_core.log.file_name import (
     LOG,
-    OFFSET_INDEX,
     PRODUCER_SNAPSHOT,
-    TIME_INDEX,
-    TRANSACTION_INDEX,
     DirectoryState,
     departing_directory,
     file_name,
 )
-from barnabas_core.log.flush import FlushJob
-from barnabas_core.log.loaded_log import LoadedLog
-from barnabas_core.log.log_config import LogConfig
+from barnabas_core.log.flushable_log import FlushableLog
 from barnabas_core.log.read import LogRead, SegmentReader, memory_slices
 from barnabas_core.log.retention import SegmentView, plan_retention
 from barnabas_core.log.segment import Segment
+from barnabas_core.log.segment_store import RetireJob
 from barnabas_core.log.timestamp import FoundRecord, find_by_timestamp, find_newest
 from barnabas_core.log.transaction_index import AbortedTransaction
-from barnabas_core.log.writable_log import Appended, WritableLog
+from barnabas_core.log.writable_log import Appended
 from barnabas_core.log.write import write_indexes, write_whole
-from barnabas_core.ports import DiskError
 
 __all__ = ["Appended", "PartitionLog"]
 
 _FOR_EVER_MS = 2**63 - 1
 
 
-class PartitionLog(WritableLog):
-    __slots__ = (
-        "_flushed_at_ms",
-        "_flushed_name_changes",
-        "_is_new",
-        "_truncation_count",
-        "recovery_point",
-    )
-
-    def __init__(
-        self, environment: LogEnvironment, loaded: LoadedLog, config: LogConfig, now_ms: int
-    ) -> None:
-        super().__init__(environment, loaded, config, now_ms)
-        self.recovery_point = loaded.recovery_point
-        self._is_new = loaded.is_new
-        self._flushed_at_ms = now_ms
-        self._flushed_name_changes = 0
-        self._truncation_count = 0
+class PartitionLog(FlushableLog):
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return (
@@ -87,11 +63,6 @@ class PartitionLog(WritableLog):
         if first_unstable is None or first_unstable >= self.high_watermark:
             return self.high_watermark
         return max(first_unstable, self.log_start_offset)
-
-    @property
-    def truncation_count(self) -> int:
-        """How often the log lost its end: what was made of it before is void."""
-        return self._truncation_count
 
     def advance_high_watermark(self, offset: int) -> bool:
         """Readers may see records below `offset`; whether that is news."""
@@ -157,7 +128,7 @@ class PartitionLog(WritableLog):
         """(largest known epoch <= `epoch`, where it ends); (-1, -1) if undefined."""
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
-    # Rolling, flushing
+    # Rolling
 
     def roll(self, now_ms: int) -> None:
         """Begin a new segment, unless the active one is empty; blocks."""
@@ -165,82 +136,6 @@ class PartitionLog(WritableLog):
         if self._store.active.staged_bytes:
             self._roll(self._writer.staged_end_offset, now_ms)
         self.write()
-
-    def needs_flush(self, now_ms: int) -> bool:
-        """A segment was sealed, or `flush.messages` or `flush.ms` say so."""
-        if len(self._store.segments) > 1 and self._has_new_names:
-            return True
-        unflushed = self.log_end_offset - self.recovery_point
-        if unflushed <= 0:
-            return False
-        return (
-            unflushed >= self.config.flush_messages
-            or now_ms - self._flushed_at_ms >= self.config.flush_ms
-        )
-
-    def flush_job(self) -> FlushJob | None:
-        """Everything written and not yet durable, to `run` in a thread; None if there is nothing.
-
-        Then `finish_flush`.
-        """
-        self._refuse_if_offline()
-        end_offset = self._flushable_end()
-        is_current = end_offset <= self.recovery_point and not self._has_new_names
-        if is_current and not self._epochs.is_changed:
-            return None
-        job = FlushJob(self._environment.disk, end_offset, self._truncation_count)
-        job.name_changes = self._writer.name_changes
-        # A segment may have been flushed to its end before it was sealed, its indexes written.
-        for segment in self._store.from_offset(self.recovery_point - 1):
-            if segment.active is None:
-                job.paths += self._paths_of_closed(segment)
-            elif segment.size_bytes:
-                job.open_files.append(segment.file(self._environment.files))
-        job.paths += self._tracker.paths_from(self.recovery_point)
-        job.epochs = self._epochs.take_file()
-        if self._has_new_names:
-            job.directories.append(self.dir_path)
-        if self._is_new:
-            job.directories.append(self.dir_path.rpartition("/")[0])
-            self._is_new = False
-        return job
-
-    @property
-    def _has_new_names(self) -> bool:
-        return self._writer.name_changes != self._flushed_name_changes
-
-    def _flushable_end(self) -> int:
-        """Not beyond a segment whose index files are about to be written."""
-        for segment, following in pairwise(self._store.segments):
-            if segment.active is not None:
-                return min(self.log_end_offset, following.base_offset - 1)
-        return self.log_end_offset
-
-    def _paths_of_closed(self, segment: Segment) -> list[str]:
-        suffixes = [LOG, OFFSET_INDEX, TIME_INDEX]
-        if segment.has_aborted:
-            suffixes.append(TRANSACTION_INDEX)
-        return [segment.path(suffix) for suffix in suffixes]
-
-    def finish_flush(self, job: FlushJob, now_ms: int) -> None:
-        """`job` has run: the recovery point moves, unless a truncation came between."""
-        self._refuse_if_offline()
-        if job.truncation_count == self._truncation_count:
-            self.recovery_point = max(self.recovery_point, job.end_offset)
-            self._flushed_at_ms = now_ms
-            self._flushed_name_changes = job.name_changes
-
-    def flush(self, now_ms: int) -> None:
-        """All of it here and now."""
-        job = self.flush_job()
-        if job is None:
-            return
-        try:
-            job.run()
-        except DiskError as error:
-            self.go_offline(str(error))
-            raise
-        self.finish_flush(job, now_ms)
 
     # Truncating
 
@@ -253,7 +148,7 @@ class PartitionLog(WritableLog):
             self.truncate_fully_and_start_at(offset, now_ms)
             return
         later = [it for it in self._store.segments if it.base_offset > offset]
-        self._retire(later[::-1], now_ms)
+        self._begin_retire(later[::-1], now_ms).run()
         self._end_at(self._store.truncate_active(offset))
 
     def _end_at(self, offset: int) -> None:
@@ -270,10 +165,8 @@ class PartitionLog(WritableLog):
         """Forget everything; the next batch gets `offset`. Blocks. No write may be under way."""
         self.write()
         disk = self._environment.disk
-        self._retire(list(self._store.segments), now_ms)
+        self._begin_retire(list(self._store.segments), now_ms).run()
         self._tracker.clear()
-        # Old segments that came back after a crash would stand before a gap.
-        disk.sync_dir(self.dir_path)
         segment = Segment(self.dir_path, offset, created_at_ms=now_ms)
         segment.active = ActiveIndex(offset)
         write_whole(disk, segment.path(LOG), b"")
@@ -298,26 +191,40 @@ class PartitionLog(WritableLog):
         return True
 
     def segment_views(self) -> list[SegmentView]:
-        """The segments as retention and the cleaner see them."""
-        return list(self._store.views(self.log_end_offset))
+        """The segments as the cleaner sees them."""
+        return list(self._store.views(self.log_end_offset, with_first_timestamps=True))
 
-    def delete_old_segments(self, now_ms: int) -> int:
-        """Apply retention; how many segments went. Blocks shortly."""
+    def retention_job(self, now_ms: int) -> RetireJob | None:
+        """Apply retention: the files of the segments that go, to `run` in a thread.
+
+        They are out of the log at once. No write may be under way: the active segment may have
+        expired too, and is then sealed here and now.
+        """
         self._refuse_if_offline()
-        views = self.segment_views()
+        views = list(self._store.views(self.log_end_offset, with_first_timestamps=False))
         plan = plan_retention(
             views, self.config, now_ms, self.high_watermark, self.log_start_offset
         )
         if not plan.deletions:
-            return 0
+            return None
         if plan.roll_active:
             self.roll(now_ms)
         self.advance_log_start(plan.log_start_offset)
         going = self._flushed({deletion.base_offset for deletion in plan.deletions})
-        self._retire(going, now_ms)
-        self._tracker.remove_snapshots_before(self._store.segments[0].base_offset)
-        self._writer.name_changes += bool(going)
-        return len(going)
+        if not going:
+            return None
+        job = self._begin_retire(going, now_ms)
+        job.obsolete = self._tracker.forget_before(self._store.segments[0].base_offset)
+        self._writer.name_changes += 1
+        return job
+
+    def delete_old_segments(self, now_ms: int) -> int:
+        """Apply retention here and now; how many segments went."""
+        job = self.retention_job(now_ms)
+        if job is None:
+            return 0
+        job.run()
+        return len(job.base_offsets)
 
     def _flushed(self, bases: set[int]) -> list[Segment]:
         """Those wholly before the recovery point; the others go with the next call after a flush.
@@ -333,8 +240,8 @@ class PartitionLog(WritableLog):
             and self._store.end_of(index, self.log_end_offset) <= self.recovery_point
         ]
 
-    def _retire(self, segments: list[Segment], now_ms: int) -> None:
-        self._store.retire(segments, now_ms + self.config.file_delete_delay_ms)
+    def _begin_retire(self, segments: list[Segment], now_ms: int) -> RetireJob:
+        return self._store.begin_retire(segments, now_ms + self.config.file_delete_delay_ms)
 
     def replacement(self, group: CleanedGroup, now_ms: int) -> Replacement:
         """The way of a rewritten segment into the log, for the cleaner to go step by step."""

@@ -5,7 +5,7 @@ offset of each segment when it begins, and one at the log's end when it is close
 opened after a clean stop has nothing to replay. Idle partitions without producers never load it.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.file_name import PRODUCER_SNAPSHOT, file_name
@@ -112,9 +112,12 @@ class ProducerTracker:
         if offset not in self.snapshot_offsets:
             insort(self.snapshot_offsets, offset)
 
-    def remove_snapshots_before(self, offset: int) -> None:
-        for old in [it for it in self.snapshot_offsets if it < offset]:
-            self._remove(old)
+    def forget_before(self, offset: int) -> list[str]:
+        """The log begins at `offset`; the snapshot files that are of no use any more."""
+        keep = bisect_left(self.snapshot_offsets, offset)
+        obsolete = [self._path(it) for it in self.snapshot_offsets[:keep]]
+        del self.snapshot_offsets[:keep]
+        return obsolete
 
     def _remove(self, offset: int) -> None:
         self._environment.disk.remove(self._path(offset))

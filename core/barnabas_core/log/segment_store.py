@@ -7,6 +7,7 @@ files go at once.
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from operator import attrgetter
 
 from barnabas_core.log.file_cache import FileCache
@@ -16,6 +17,7 @@ from barnabas_core.log.file_name import (
     OFFSET_INDEX,
     TIME_INDEX,
     TRANSACTION_INDEX,
+    file_name,
 )
 from barnabas_core.log.retention import SegmentView
 from barnabas_core.log.scan import scan_headers
@@ -25,6 +27,31 @@ from barnabas_core.ports import Disk
 
 _BASE_OFFSET = attrgetter("base_offset")
 _INDEXES = (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
+
+
+@dataclass(slots=True)
+class RetireJob:
+    """Segments' files on their way out, in this order; `run` blocks and is thread-safe.
+
+    Each one's end is durable before its indexes and the next one go: were it to come back after a
+    crash, then as it was, and without a gap next to it.
+    """
+
+    disk: Disk
+    dir_path: str
+    base_offsets: list[int]
+    obsolete: list[str] = field(default_factory=list)
+    """What else goes afterwards."""
+
+    def run(self) -> None:
+        for base_offset in self.base_offsets:
+            path = f"{self.dir_path}/{file_name(base_offset, LOG)}"
+            self.disk.rename(path, path + DELETED)
+            self.disk.sync_dir(self.dir_path)
+            for suffix in _INDEXES:
+                self.disk.remove(f"{self.dir_path}/{file_name(base_offset, suffix)}")
+        for path in self.obsolete:
+            self.disk.remove(path)
 
 
 class SegmentStore:
@@ -71,8 +98,11 @@ class SegmentStore:
             (segment.aborted(self._files) for segment in segments), start_offset, up_to
         )
 
-    def views(self, log_end_offset: int) -> Iterator[SegmentView]:
-        """The segments as retention and the cleaner see them."""
+    def views(self, log_end_offset: int, *, with_first_timestamps: bool) -> Iterator[SegmentView]:
+        """The segments as retention and the cleaner see them.
+
+        First timestamps are in the `.log` files: opening all of them is for who needs it.
+        """
         for index, segment in enumerate(self.segments):
             newest_ms = segment.newest(self._files).timestamp_ms
             yield SegmentView(
@@ -81,7 +111,9 @@ class SegmentStore:
                 size_bytes=segment.size_bytes,
                 largest_timestamp_ms=newest_ms,
                 modified_at_ms=0 if newest_ms >= 0 else self._modified_at_ms(segment),
-                first_timestamp_ms=segment.first_timestamp_ms(self._files),
+                first_timestamp_ms=(
+                    segment.first_timestamp_ms(self._files) if with_first_timestamps else -1
+                ),
             )
 
     def _modified_at_ms(self, segment: Segment) -> int:
@@ -89,22 +121,17 @@ class SegmentStore:
             return segment.created_at_ms
         return self._disk.modified_ms(segment.path(LOG))
 
-    def retire(self, segments: list[Segment], delete_at_ms: int) -> None:
-        """Take segments out of the log, in this order; their readers have until `delete_at_ms`.
+    def begin_retire(self, segments: list[Segment], delete_at_ms: int) -> RetireJob:
+        """Take segments out of the log; their readers have until `delete_at_ms`.
 
-        Each one's end is durable before its indexes and the next one go: were it to come back after
-        a crash, then as it was, and without a gap next to it.
+        The job must run before the log is closed, truncated or recovered.
         """
+        job = RetireJob(self._disk, self.dir_path, [segment.base_offset for segment in segments])
         for segment in segments:
             self.segments.remove(segment)
-            path = segment.path(LOG)
-            for suffix in (LOG, *_INDEXES):
-                self._files.drop(segment.path(suffix))
-            self._disk.rename(path, path + DELETED)
-            self._disk.sync_dir(self.dir_path)
-            self.doom(path + DELETED, delete_at_ms)
-            for suffix in _INDEXES:
-                self._disk.remove(segment.path(suffix))
+            self._forget(segment)
+            self.doom(segment.path(LOG) + DELETED, delete_at_ms)
+        return job
 
     def doom(self, path: str, delete_at_ms: int) -> None:
         """Have `reap` delete a file that is no part of the log any more."""
@@ -147,5 +174,8 @@ class SegmentStore:
     def forget(self) -> None:
         """Leave nothing in the caches."""
         for segment in self.segments:
-            for suffix in (LOG, *_INDEXES):
-                self._files.drop(segment.path(suffix))
+            self._forget(segment)
+
+    def _forget(self, segment: Segment) -> None:
+        for suffix in (LOG, *_INDEXES):
+            self._files.drop(segment.path(suffix))

@@ -131,6 +131,11 @@ class WritableLog:
         if self._offline_reason is not None:
             raise LogOffline(f"{self.topic}-{self.partition}: {self._offline_reason}")
 
+    def assign_epoch(self, leader_epoch: int) -> None:
+        """A leader begins: what is staged from here on is of its epoch."""
+        self._refuse_if_offline()
+        self._epochs.maybe_assign(leader_epoch, self._writer.staged_end_offset)
+
     # Staging as a leader
 
     def stage(
