@@ -1,22 +1,31 @@
 """Kafka's dump tool reads what our log wrote, index by index, and has nothing to complain about."""
 
-from dataclasses import dataclass, field
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from barnabas_core.log.cleaner.settings import CleanerSettings
 from barnabas_core.log.log_config import LogConfig
+from barnabas_core.log.manager import LogManager
 from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.log.producer_state import AppendOrigin
 from barnabas_core.records.builder import BatchBuilder
 from barnabas_core.records.compression import Compression
 from barnabas_core.records.control import end_transaction_batch
+from barnabas_core.runtime.cleaner_task import CleanerTask
+from barnabas_core.runtime.executor import SystemExecutor
+from barnabas_core.runtime.log_setup import EventLog
 
 from tests.support.dump_log import Dump, batch_field, dump_directory
 from tests.support.external import JavaRuntime
 from tests.support.log_directory import append, open_logs
+from tests.support.manual_clock import ManualClock
 
 FIRST_MS = 1_700_000_000_000
 RECORDS_PER_BATCH = 10
+KEYS = 50
 SMALL_SEGMENTS = LogConfig(segment_bytes=8_192, index_interval_bytes=512)
 
 
@@ -30,6 +39,8 @@ class Writer:
     """By offset: the value of a record, or what a marker says."""
     sequences: dict[int, int] = field(default_factory=dict)
     aborted: list[str] = field(default_factory=list)
+    aborted_offsets: set[int] = field(default_factory=set)
+    open_offsets: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def write(
         self,
@@ -51,9 +62,12 @@ class Writer:
             number = len(self.lines)
             value = f"{codec.name.lower()} {number}".ljust(60, ".")
             # Mostly rising: a timestamp may also be older than the one before it.
-            builder.append(b"key %d" % (number % 50), value.encode(), time_of(number))
+            builder.append(b"key %d" % (number % KEYS), value.encode(), time_of(number))
             self.lines.append(value)
         self.sequences[producer_id] = sequence + RECORDS_PER_BATCH
+        if is_transactional:
+            first = len(self.lines) - RECORDS_PER_BATCH
+            self.open_offsets[producer_id] += range(first, len(self.lines))
         return append(self.log, builder.build(), leader_epoch=self.leader_epoch, now_ms=FIRST_MS)
 
     def end_transaction(self, producer_id: int, first_offset: int, *, commit: bool) -> None:
@@ -73,8 +87,18 @@ class Writer:
             now_ms=FIRST_MS,
         )
         self.lines.append(f"{'COMMIT' if commit else 'ABORT'} coordinatorEpoch: 3")
+        offsets = self.open_offsets.pop(producer_id)
         if not commit:
+            self.aborted_offsets.update(offsets)
             self.aborted.append(f"producerId: {producer_id} firstOffset: {first_offset} ")
+
+    def last_committed_offsets(self) -> set[int]:
+        """Of every key the last record that no abort took back."""
+        last: dict[int, int] = {}
+        for offset, line in enumerate(self.lines):
+            if offset not in self.aborted_offsets and "coordinatorEpoch" not in line:
+                last[offset % KEYS] = offset
+        return set(last.values())
 
     def write_everything(self) -> None:
         for round_number in range(8):
@@ -201,6 +225,7 @@ def test_a_log_whose_head_was_deleted_is_clean(java: JavaRuntime, tmp_path: Path
         writer = Writer(log)
         writer.write_everything()
         log.advance_log_start(600)
+        log.flush(FIRST_MS)
         log.delete_old_segments(FIRST_MS)
         first = log.segments[0].base_offset
 
@@ -210,6 +235,37 @@ def test_a_log_whose_head_was_deleted_is_clean(java: JavaRuntime, tmp_path: Path
     assert dump.complaints == []
     assert dump.gaps == []
     assert [content(record.line) for record in dump.records] == writer.lines[first:]
+
+
+def test_a_compacted_log_is_clean_and_keeps_the_last_of_every_key(
+    java: JavaRuntime, tmp_path: Path
+) -> None:
+    config = replace(
+        SMALL_SEGMENTS, cleanup_compact=True, cleanup_delete=False, min_cleanable_dirty_ratio=0.0
+    )
+    with open_logs(tmp_path, config) as manager:
+        writer = Writer(manager.create("compacted", 0))
+        writer.write_everything()
+        asyncio.run(compact(manager))
+
+    dump = dump_directory(java, tmp_path / "compacted-0")
+
+    assert dump.complaints == []
+    offsets = [record.offset for record in dump.records]
+    assert offsets == sorted(set(offsets))
+    assert len(offsets) < len(writer.lines) / 2
+    assert dump.gaps != []
+    assert all(content(record.line) == writer.lines[record.offset] for record in dump.records)
+    assert writer.last_committed_offsets() <= set(offsets)
+
+
+async def compact(manager: LogManager) -> None:
+    clock, events = ManualClock(FIRST_MS), EventLog()
+    executor = SystemExecutor()
+    cleaner = CleanerTask(manager, executor, clock, events, CleanerSettings())
+    cleaner.load_checkpoints()
+    assert await cleaner.clean_filthiest()
+    executor.close()
 
 
 # The judge itself: it must see what is wrong.
