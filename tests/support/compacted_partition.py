@@ -118,6 +118,7 @@ class CompactedPartition:
 
     def clean(self) -> CleanResult | None:
         """A whole cleaning, whatever the dirty ratio; None if there is nothing to clean."""
+        self.log.flush(self.clock.now_ms())
         view = view_of(self.log, self.checkpoint)
         if view is None:
             return None

@@ -85,6 +85,7 @@ class Broker:
         for round_number in range(round_count):
             for key in range(20):
                 self.put(log, b"%d" % key, b"%d" % round_number)
+        log.flush(self.clock.now_ms())
 
     def put(self, log: PartitionLog, key: bytes, value: bytes | None) -> None:
         now_ms = self.clock.now_ms()
@@ -179,7 +180,7 @@ def test_readers_and_writers_go_on_at_every_step(tmp_path: Path) -> None:
         await broker.task.clean_filthiest()
         look()
 
-        assert len(looked) >= 6
+        assert len(looked) >= 6, broker.events.getvalue()
         assert any(it.endswith(".swap") for each in looked for it in each)
         assert early.bytes() == early_bytes, "a read that began before must come to its end"
 

@@ -171,6 +171,27 @@ def test_a_segment_whose_indexes_are_not_written_yet_counts_as_active() -> None:
     assert view_of(log, None) is None
 
 
+def test_what_is_not_durable_yet_and_what_is_undecided_is_not_settled() -> None:
+    partition = CompactedPartition(FakeDisk())
+    for key in (b"a", b"b", b"c"):
+        partition.put((key, b"1"))
+        partition.roll()
+    partition.put((b"d", b"1"), producer_id=1, is_transactional=True)
+
+    assert settled(partition) == 0
+    partition.make_durable()
+    assert settled(partition) == 3
+    partition.end(1, commit=True)
+    partition.make_durable()
+    assert settled(partition) == 5
+
+
+def settled(partition: CompactedPartition) -> int:
+    seen = view_of(partition.log, None)
+    assert seen is not None
+    return seen.settled_offset
+
+
 def log_files(partition: CompactedPartition) -> FileCache:
     return partition.logs.environment.files
 

@@ -20,7 +20,7 @@ LOG = LogView(
     CONFIG,
     SEGMENTS,
     log_start_offset=0,
-    last_stable_offset=50,
+    settled_offset=50,
     checkpoint_offset=20,
 )
 
@@ -42,15 +42,15 @@ def test_a_log_never_cleaned_is_dirty_from_its_start() -> None:
     assert not candidate.was_reset
 
 
-def test_nothing_from_the_segment_with_the_last_stable_offset_on_is_touched() -> None:
-    candidate = measure(replace(LOG, last_stable_offset=35), NOW_MS)
+def test_nothing_from_the_segment_with_the_settled_offset_on_is_touched() -> None:
+    candidate = measure(replace(LOG, settled_offset=35), NOW_MS)
 
     assert candidate.first_uncleanable_offset == 30
     assert candidate.dirty_bytes == 100
 
 
-def test_a_last_stable_offset_below_the_dirty_part_leaves_nothing_to_clean() -> None:
-    candidate = measure(replace(LOG, last_stable_offset=5), NOW_MS)
+def test_a_settled_offset_below_the_dirty_part_leaves_nothing_to_clean() -> None:
+    candidate = measure(replace(LOG, settled_offset=5), NOW_MS)
 
     assert candidate.dirty_bytes == 0
     assert not is_cleanable(candidate, CONFIG)
@@ -112,7 +112,7 @@ def test_a_log_past_its_maximum_lag_is_cleaned_however_little_is_dirty() -> None
 
 def test_an_overdue_log_without_dirty_bytes_is_left_alone() -> None:
     config = replace(CONFIG, max_compaction_lag_ms=1)
-    candidate = measure(replace(LOG, config=config, last_stable_offset=20), NOW_MS)
+    candidate = measure(replace(LOG, config=config, settled_offset=20), NOW_MS)
 
     assert candidate.is_overdue
     assert not is_cleanable(candidate, config)

@@ -151,7 +151,8 @@ def view_of(log: PartitionLog, checkpoint_offset: int | None) -> LogView | None:
         log.config,
         tuple(log.segment_views()[: closed_count + 1]),
         log.log_start_offset,
-        log.last_stable_offset,
+        # A record must not go because of one that a crash could still lose.
+        min(log.last_stable_offset, log.recovery_point),
         checkpoint_offset,
     )
 

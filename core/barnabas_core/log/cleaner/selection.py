@@ -2,9 +2,8 @@
 
 A compacted log is three stretches. Below the *first dirty offset*, which the cleaner checkpoint
 remembers, it was cleaned before. From there to the *first uncleanable offset* it is dirty:
-duplicates may be there. The rest must not be touched: the active segment, what no reader may see
-for good yet (at or above the last stable offset, which is never above the high watermark), and what
-`min.compaction.lag.ms` protects.
+duplicates may be there. The rest must not be touched: the active segment, what is not settled (at
+or above the last stable offset, or not durable yet), and what `min.compaction.lag.ms` protects.
 
 Cleaning goes by whole segments, so bytes are counted by segments. A log is worth it when the dirty
 share of what would be read exceeds `min.cleanable.dirty.ratio`, or at once when
@@ -29,7 +28,8 @@ class LogView:
     segments: tuple[SegmentView, ...]
     """Oldest first; the active one is the last."""
     log_start_offset: int
-    last_stable_offset: int
+    settled_offset: int
+    """Nothing at or above it may be touched, nor anything dropped because of it."""
     checkpoint_offset: int | None
     """Where the last cleaning ended, if the directory remembers one."""
 
@@ -94,7 +94,7 @@ def _first_dirty_offset(log: LogView) -> tuple[int, bool]:
 
 
 def _uncleanable_bound(log: LogView, first_dirty: int, now_ms: int) -> int:
-    bound = min(log.last_stable_offset, log.segments[-1].base_offset)
+    bound = min(log.settled_offset, log.segments[-1].base_offset)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         for segment in _closed_from(log.segments, first_dirty):
