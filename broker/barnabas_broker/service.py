@@ -30,7 +30,7 @@ from barnabas_broker.handlers.produce import ProduceHandler
 from barnabas_broker.metadata_memory import BrokerNode, MemoryMetadata
 from barnabas_broker.partitions.cold_reader import ColdReader
 from barnabas_broker.partitions.purgatory import Purgatory
-from barnabas_broker.storage import Storage, new_topic_id, open_logs
+from barnabas_broker.storage import Storage, StorageParts, new_topic_id, open_logs
 from barnabas_broker.upkeep import Upkeep
 
 _CLEANER_DELAY_S: Final = 1
@@ -68,7 +68,8 @@ class BrokerService:
             (cluster_id, config.node_id),
             config.topic_defaults,
         )
-        self.storage = Storage(logs, self.metadata, self.purgatory, on.executor, on.log)
+        parts = StorageParts(on.clock, on.executor, on.log)
+        self.storage = Storage(logs, self.metadata, self.purgatory, parts)
         self._dispatcher = Dispatcher(self._handlers(), on.log)
         self.endpoint = Endpoint(
             on.listener,

@@ -7,6 +7,7 @@ whoever waits for a log is told when its directory fails.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from barnabas_core.log.directory import LogDirectory, new_directory_id
@@ -16,8 +17,8 @@ from barnabas_core.log.file_name import PartitionDirectory
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LastDirectoryLost, LogManager
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.ports import Clock, DiskError, Executor, Rng
-from barnabas_core.runtime.log_setup import EventLog
+from barnabas_core.ports import Clock, DiskError, Executor, Rng, TooManyOpenFiles
+from barnabas_core.runtime.log_setup import EventLog, FloodLimit
 from barnabas_core.wire.error_code import ErrorCode
 from barnabas_core.wire.primitive import ZERO_UUID
 
@@ -56,26 +57,35 @@ class WatchedLogs(LogManager):
             self._on_lost(error)
 
 
+@dataclass(frozen=True, slots=True)
+class StorageParts:
+    """What storage stands on beside the log manager."""
+
+    clock: Clock
+    executor: Executor
+    log: EventLog
+
+
 class Storage:
     def __init__(
         self,
         logs: WatchedLogs,
         metadata: MemoryMetadata,
         purgatory: Purgatory,
-        executor: Executor,
-        log: EventLog,
+        on: StorageParts,
     ) -> None:
         self.logs = logs
         self.partitions = Partitions(self._on_failed)
-        self.writer = TurnWriter(executor, self.on_written, self._on_failed)
+        self.writer = TurnWriter(on.executor, self.on_written, self._on_failed)
         self.changing = asyncio.Lock()
         """Held while partitions come or go: no checkpoint is written meanwhile."""
         self.all_lost = asyncio.Event()
         """The last log directory has failed: there is nothing left to serve."""
         self._metadata = metadata
         self._purgatory = purgatory
-        self._executor = executor
-        self._log = log
+        self._executor = on.executor
+        self._log = on.log
+        self._shortages = FloodLimit(on.log, on.clock)
         logs.watch(self._on_directory_lost)
 
     # -- opening and closing
@@ -152,10 +162,14 @@ class Storage:
 
     def _on_failed(self, partition: Partition, error: DiskError) -> None:
         self.fail(error)
-        assert partition.log.is_offline, f"{error} is in no log directory"
+        is_known = partition.log.is_offline or isinstance(error, TooManyOpenFiles)
+        assert is_known, f"{error} is in no log directory"
 
     def fail(self, error: DiskError) -> None:
         """Take the directory offline in which it happened."""
+        if isinstance(error, TooManyOpenFiles):
+            self._shortages.warning("no file can be opened", path=error.path, reason=str(error))
+            return
         try:
             self.logs.on_disk_error(error)
         except LastDirectoryLost:

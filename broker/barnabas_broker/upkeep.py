@@ -68,13 +68,16 @@ class Upkeep:
             if log.is_offline:
                 continue
             try:
-                deleted = log.delete_old_segments(self._clock.now_ms())
+                await self._retain(partition)
             except DiskError as error:
                 self._storage.partitions.fail(partition, error)
-                continue
-            if deleted:
-                # A segment that was still being filled may have been closed: that writes.
-                self._storage.on_written(partition)
+
+    async def _retain(self, partition: Partition) -> None:
+        job = partition.log.retention_job(self._clock.now_ms())
+        # A segment that was still being filled may have been closed: that writes.
+        self._storage.on_written(partition)
+        if job is not None:
+            await self._executor.in_thread(job.run)
 
     async def reap(self) -> None:
         """Remove the files of what was deleted a while ago."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import uvloop
+from barnabas_core.runtime.disk import raise_file_limit
 from barnabas_core.runtime.log_setup import EventLog, LogFormat
 
 from barnabas.cluster import ClusterError, EmbeddedCluster
@@ -30,6 +31,7 @@ class UpOptions:
 def up(options: UpOptions) -> int:
     """The exit status."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
             return runner.run(_up(options))

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from typing import Final
 
 from barnabas_core.log.write import PendingWrite
-from barnabas_core.ports import DiskError, Executor
+from barnabas_core.ports import DiskError, Executor, TooManyOpenFiles
 
 from barnabas_broker.partitions.partition import Partition
 
 INLINE_BYTES_MAX: Final = 256 * 1024
 # All inline writes of a turn together: half a millisecond of copying.
 _TURN_BYTES_MAX: Final = 1024 * 1024
+_RETRY_S: Final = 0.1
 
 
 class TurnWriter:
@@ -80,6 +81,8 @@ class TurnWriter:
             return 0
         try:
             write.run()
+        except TooManyOpenFiles:
+            self._write_later(partition, write)
         except DiskError as error:
             self._on_failed(partition, error)
         else:
@@ -92,6 +95,18 @@ class TurnWriter:
         self._writing[partition] = running
         running.add_done_callback(lambda done: self._on_thread_done(partition, write, done))
 
+    def _write_later(self, partition: Partition, write: PendingWrite) -> None:
+        """No descriptor was left to open a file with: nothing is lost, it goes on when one is."""
+        partition.is_writing = True
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._writing[partition] = waiting
+
+        def again() -> None:
+            waiting.set_result(None)
+            self._write_in_thread(partition, write)
+
+        asyncio.get_running_loop().call_later(_RETRY_S, again)
+
     def _on_thread_done(
         self, partition: Partition, write: PendingWrite, done: asyncio.Future[None]
     ) -> None:
@@ -99,6 +114,9 @@ class TurnWriter:
         partition.is_writing = False
         try:
             done.result()
+        except TooManyOpenFiles:
+            self._write_later(partition, write)
+            return
         except DiskError as error:
             self._on_failed(partition, error)
             return

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from barnabas_broker.handlers.produce import ProduceAnswer
 from barnabas_core.log.log_config import LogConfig
-from barnabas_core.ports import DiskError
+from barnabas_core.log.write import PendingWrite
+from barnabas_core.ports import DiskError, TooManyOpenFiles
 from barnabas_core.records.compression import Compression
 from barnabas_core.server.dispatch import RequestContext, RequestRefused
 from barnabas_core.wire.error_code import ErrorCode
@@ -266,6 +267,29 @@ def test_log_append_time_is_in_the_answer(tmp_path: Path) -> None:
         assert before_ms <= answer.log_append_time_ms <= bench.clock.now_ms()
 
     run(tmp_path, scenario, config=LogConfig(message_timestamp_type="LogAppendTime"))
+
+
+@pytest.mark.parametrize("size", [10, 500_000])
+def test_a_write_without_a_descriptor_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    failures: list[PendingWrite] = []
+    run_write = PendingWrite.run
+
+    def fail_twice(self: PendingWrite) -> None:
+        if len(failures) < 2:
+            failures.append(self)
+            raise TooManyOpenFiles("/somewhere", "too many open files")
+        run_write(self)
+
+    async def scenario(bench: BrokerBench) -> None:
+        monkeypatch.setattr(PendingWrite, "run", fail_twice)
+        (answer,) = await answered(bench, request([batch([bytes(size)])]), context(9))
+        assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, 0)
+        assert len(failures) == 2
+        assert bench.failures == []
+
+    run(tmp_path, scenario)
 
 
 def test_a_failed_write_is_a_storage_error_for_all_who_wait_and_come_later(

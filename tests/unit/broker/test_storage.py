@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from barnabas_broker.metadata_memory import BrokerNode, MemoryMetadata
 from barnabas_broker.partitions.purgatory import Purgatory
-from barnabas_broker.storage import Storage, TopicInPieces, open_logs
+from barnabas_broker.storage import Storage, StorageParts, TopicInPieces, open_logs
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LastDirectoryLost
-from barnabas_core.ports import DiskError
+from barnabas_core.ports import DiskError, TooManyOpenFiles
 from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.runtime.disk import RealDisk
 from barnabas_core.runtime.executor import SystemExecutor
@@ -33,7 +33,9 @@ class StorageBench:
         directories = [str(path) for path in paths]
         logs = open_logs(environment, clock, directories, ("cluster", 1), LogConfig())
         log = EventLog(stream=io.StringIO())
-        self.storage = Storage(logs, self.metadata, self.purgatory, self.executor, log)
+        self.storage = Storage(
+            logs, self.metadata, self.purgatory, StorageParts(clock, self.executor, log)
+        )
 
 
 def play(scenario: Callable[[StorageBench], Awaitable[None]], *paths: Path, seed: int = 1) -> None:
@@ -149,6 +151,18 @@ def test_the_loss_of_the_last_directory_is_made_known(tmp_path: Path) -> None:
         bench.storage.fail(DiskError(f"{tmp_path}/t-0/00000000000000000000.log", "gone"))
         assert bench.storage.all_lost.is_set()
         assert await bench.storage.create_topic("new", 1) is ErrorCode.KAFKA_STORAGE_ERROR
+
+    play(scenario, tmp_path)
+
+
+def test_a_shortage_of_descriptors_is_no_broken_disk(tmp_path: Path) -> None:
+    async def scenario(bench: StorageBench) -> None:
+        await bench.storage.create_topic("t", 1)
+        path = f"{tmp_path}/t-0/00000000000000000000.log"
+        bench.storage.fail(TooManyOpenFiles(path, "too many open files"))
+        partition = bench.storage.partitions.find("t", 0)
+        assert partition is not None
+        assert not partition.log.is_offline
 
     play(scenario, tmp_path)
 

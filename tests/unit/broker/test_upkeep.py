@@ -8,7 +8,7 @@ from barnabas_broker.broker_config import BrokerConfig
 from barnabas_broker.metadata_memory import BrokerNode, MemoryMetadata
 from barnabas_broker.partitions.partition import Partition
 from barnabas_broker.partitions.purgatory import Purgatory
-from barnabas_broker.storage import Storage, open_logs
+from barnabas_broker.storage import Storage, StorageParts, open_logs
 from barnabas_broker.upkeep import Upkeep
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.log_config import LogConfig
@@ -36,7 +36,8 @@ class UpkeepBench:
         )
         metadata = MemoryMetadata("cluster", BrokerNode(1, "host", 9092))
         purgatory = Purgatory(self.timers)
-        self.storage = Storage(logs, metadata, purgatory, self.executor, EventLog(level="error"))
+        parts = StorageParts(self.clock, self.executor, EventLog(level="error"))
+        self.storage = Storage(logs, metadata, purgatory, parts)
         self.upkeep = Upkeep(self.storage, self.clock, self.executor, config)
 
     @property
