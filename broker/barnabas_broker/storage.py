@@ -6,6 +6,7 @@ whoever waits for a log is told when its directory fails.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -110,10 +111,10 @@ class Storage:
     def _add_found(self, topic: str, logs: Sequence[PartitionLog]) -> None:
         topic_id = self._topic_id(topic, logs)
         partition_count = logs[-1].partition + 1
+        self._metadata.add_topic(topic, topic_id, partition_count)
         # Where a crash cut a creation short, this completes it.
         for index in range(partition_count):
             self._add(self.logs.create(topic, index, topic_id=topic_id))
-        self._metadata.add_topic(topic, topic_id, partition_count)
 
     def _topic_id(self, topic: str, logs: Sequence[PartitionLog]) -> bytes:
         known = sorted({log.topic_id for log in logs} - {ZERO_UUID})
@@ -125,7 +126,10 @@ class Storage:
     def _add(self, log: PartitionLog) -> None:
         # The only replica: what it holds is what is committed.
         log.advance_high_watermark(log.log_end_offset)
-        self.partitions.add(Partition(log))
+        partition = Partition(log)
+        self.partitions.add(partition)
+        if log.is_offline:
+            self._lose(partition)
 
     # -- topics
 
@@ -135,16 +139,22 @@ class Storage:
                 return ErrorCode.NONE  # somebody else was faster
             if not is_valid(name) or self._metadata.colliding(name) is not None:
                 return ErrorCode.INVALID_TOPIC_EXCEPTION
-            topic_id = new_topic_id(self.logs.environment.rng)
+            # A creation that failed half way is taken up where it stopped.
+            begun = self.logs.get(name, 0)
+            topic_id = new_topic_id(self.logs.environment.rng) if begun is None else begun.topic_id
             try:
-                for index in range(partition_count):
-                    self._add(await self._create_log(name, index, topic_id))
+                logs = [
+                    await self._create_log(name, index, topic_id)
+                    for index in range(partition_count)
+                ]
             except DiskError as error:
                 self.fail(error)
                 return ErrorCode.KAFKA_STORAGE_ERROR
             except LastDirectoryLost:
                 return ErrorCode.KAFKA_STORAGE_ERROR
             self._metadata.add_topic(name, topic_id, partition_count)
+            for log in logs:
+                self._add(log)
             self._log.info("topic created", topic=name, partitions=partition_count)
             return ErrorCode.NONE
 
@@ -170,19 +180,21 @@ class Storage:
         if isinstance(error, TooManyOpenFiles):
             self._shortages.warning("no file can be opened", path=error.path, reason=str(error))
             return
-        try:
+        with contextlib.suppress(LastDirectoryLost):  # `all_lost` tells
             self.logs.on_disk_error(error)
-        except LastDirectoryLost:
-            self.all_lost.set()
 
     def _on_directory_lost(self, error: DiskError) -> None:
         self._log.error("log directory is offline", path=error.path, reason=str(error))
         for partition in self.partitions:
-            log = partition.log
-            if log.is_offline and not partition.is_offline:
-                self._metadata.take_offline(log.topic, log.partition)
-                partition.go_offline()
-                self._purgatory.wake_all(partition)
+            if partition.log.is_offline and not partition.is_offline:
+                self._lose(partition)
+        if not any(directory.is_online for directory in self.logs.directories):
+            self.all_lost.set()
+
+    def _lose(self, partition: Partition) -> None:
+        self._metadata.take_offline(partition.log.topic, partition.log.partition)
+        partition.go_offline()
+        self._purgatory.wake_all(partition)
 
 
 def new_topic_id(rng: Rng) -> bytes:

@@ -54,6 +54,27 @@ class ConnectionEnvironment:
 
 
 class Connection(asyncio.BufferedProtocol):
+    __slots__ = (
+        "_can_write",
+        "_environment",
+        "_frame_bytes",
+        "_held_bytes",
+        "_is_busy",
+        "_is_reading",
+        "_is_serving",
+        "_listener",
+        "_on_lost",
+        "_on_made",
+        "_peer",
+        "_pending",
+        "_reader",
+        "_reads_direct",
+        "_stream",
+        "_transport",
+        "_waits_for_room",
+        "last_active_ms",
+    )
+
     def __init__(
         self,
         environment: ConnectionEnvironment,

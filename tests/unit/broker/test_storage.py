@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from barnabas_broker.metadata_memory import BrokerNode, MemoryMetadata
 from barnabas_broker.partitions.purgatory import Purgatory
-from barnabas_broker.storage import Storage, StorageParts, TopicInPieces, open_logs
+from barnabas_broker.storage import Storage, StorageParts, TopicInPieces, WatchedLogs, open_logs
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LastDirectoryLost
+from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.ports import DiskError, TooManyOpenFiles
 from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.runtime.disk import RealDisk
@@ -141,6 +142,35 @@ def test_a_failing_directory_takes_its_own_partitions_and_no_others(tmp_path: Pa
         created = bench.storage.partitions.find("new", 0)
         assert created is not None
         assert created.log.dir_path.startswith(str(tmp_path / "second"))
+
+    play(scenario, tmp_path / "first", tmp_path / "second")
+
+
+def test_a_creation_that_failed_half_way_is_taken_up_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = WatchedLogs.create
+
+    def fail_in_first(
+        self: WatchedLogs, topic: str, partition: int, *, topic_id: bytes
+    ) -> PartitionLog:
+        if partition == 2:
+            raise DiskError(f"{tmp_path}/first/t-2", "input/output error")
+        return create(self, topic, partition, topic_id=topic_id)
+
+    async def scenario(bench: StorageBench) -> None:
+        monkeypatch.setattr(WatchedLogs, "create", fail_in_first)
+        assert await bench.storage.create_topic("t", 3) is ErrorCode.KAFKA_STORAGE_ERROR
+        assert bench.metadata.topic("t") is None
+        assert len(bench.storage.partitions) == 0
+        monkeypatch.undo()
+
+        assert await bench.storage.create_topic("t", 3) is ErrorCode.NONE
+        image = bench.metadata.topic("t")
+        assert image is not None
+        leaders = [partition.leader_id for partition in image.partitions]
+        # The first partition was in the directory that failed.
+        assert leaders == [-1, 1, 1]
 
     play(scenario, tmp_path / "first", tmp_path / "second")
 
