@@ -59,7 +59,8 @@ integration: ## our parts together, real clients in process
 compat: ## against Apache Kafka itself, its tools and kcat (fetches them)
 
 soak: $(SYNCED) ## the long counts: more crash points and examples, ten minutes of fuzzing
-	BARNABAS_SOAK=1 BARNABAS_CRASH_SEEDS=$(SOAK_CRASH_SEEDS) $(PYTEST)
+	BARNABAS_SOAK=1 BARNABAS_CRASH_SEEDS=$(SOAK_CRASH_SEEDS) \
+		$(PYTEST) -o timeout=3600 -o faulthandler_timeout=4000
 	$(MAKE) fuzz FUZZ_SECONDS=600
 
 fuzz: $(SYNCED) ## coverage-guided fuzzing of the decoder (FUZZ_SECONDS=60)
@@ -70,6 +71,7 @@ fuzz: $(SYNCED) ## coverage-guided fuzzing of the decoder (FUZZ_SECONDS=60)
 .PHONY: bench bench-core
 bench: bench-core ## every benchmark there is
 	$(BIN)/python -m bench.records
+	$(BIN)/python -m bench.server
 
 bench-core: $(SYNCED) ## codec and log engine; fills docs/benchmarks.md
 	$(BIN)/python -m bench.core
