@@ -42,6 +42,15 @@ def test_the_banner_tells_the_address_and_lines_to_copy(tmp_path: Path) -> None:
         assert "gone at the end" in banner
 
 
+def test_an_idle_cluster_is_small(tmp_path: Path) -> None:
+    with running_barnabas(tmp_path, "--ephemeral") as (child, bootstrap):
+        with RawClient(address_of(bootstrap)) as client:
+            client.ask(ApiVersionsRequest("raw", "1"), 3, ApiVersionsResponse)
+        status = Path(f"/proc/{child.process.pid}/status").read_text()
+
+    assert int(status.partition("VmRSS:")[2].split()[0]) < 75 * 1024
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_cleanly_when_it_is_asked_to(tmp_path: Path, number: signal.Signals) -> None:
     data = tmp_path / "data"
