@@ -207,10 +207,10 @@ class PartitionLog(FlushableLog):
         )
         if not plan.deletions:
             return None
+        going = self._flushed({deletion.base_offset for deletion in plan.deletions})
         if plan.roll_active:
             self.roll(now_ms)
         self.advance_log_start(plan.log_start_offset)
-        going = self._flushed({deletion.base_offset for deletion in plan.deletions})
         if not going:
             return None
         job = self._begin_retire(going, now_ms)
@@ -227,7 +227,7 @@ class PartitionLog(FlushableLog):
         return len(job.base_offsets)
 
     def _flushed(self, bases: set[int]) -> list[Segment]:
-        """Those wholly before the recovery point; the others go with the next call after a flush.
+        """The closed ones wholly before the recovery point; others go after the next flush.
 
         What follows them, the producer snapshot above all, must be durable before they go.
         """
@@ -235,7 +235,7 @@ class PartitionLog(FlushableLog):
             return []
         return [
             segment
-            for index, segment in enumerate(self._store.segments)
+            for index, segment in enumerate(self._store.segments[:-1])
             if segment.base_offset in bases
             and self._store.end_of(index, self.log_end_offset) <= self.recovery_point
         ]
