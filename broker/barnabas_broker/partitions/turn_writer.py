@@ -74,6 +74,8 @@ class TurnWriter:
         """Write what is staged; the bytes that were written inline."""
         write = partition.log.begin_write()
         if write is None:
+            # Retention or the cleaner was faster: closing a segment writes what is staged.
+            self._on_written(partition)
             return 0
         # A second group means that a segment is complete: its index files are written too.
         if write.size_bytes > min(INLINE_BYTES_MAX, room) or len(write.groups) > 1:

@@ -127,6 +127,21 @@ def test_a_large_write_happens_in_a_thread_and_what_comes_meanwhile_after_it(
     run(tmp_path, scenario)
 
 
+def test_what_somebody_else_wrote_is_acknowledged_too(tmp_path: Path) -> None:
+    async def scenario(bench: BrokerBench) -> None:
+        reply = bench.produce.handle(request([batch()]), context(9))
+        assert isinstance(reply, ProduceAnswer)
+        answers = collect(reply)
+        bench.partition().log.roll(bench.clock.now_ms())
+
+        await asyncio.sleep(0)
+
+        assert len(answers) == 1
+        assert bench.partition().high_watermark == 1
+
+    run(tmp_path, scenario)
+
+
 def test_several_partitions_are_answered_together(tmp_path: Path) -> None:
     async def scenario(bench: BrokerBench) -> None:
         buffers = [batch([b"x"] * count) for count in (1, 2, 3)]
