@@ -264,6 +264,8 @@ async def compact(manager: LogManager) -> None:
     executor = SystemExecutor()
     cleaner = CleanerTask(manager, executor, clock, events, CleanerSettings())
     cleaner.load_checkpoints()
+    for log in manager.logs():
+        log.flush(FIRST_MS)
     assert await cleaner.clean_filthiest()
     executor.close()
 

@@ -300,6 +300,10 @@ def test_a_marker_stays_while_there_is_data_and_until_its_horizon(
     assert log.indexed_aborted() == []
 
     put_each(log, b"c")
+    log.clean(now_ms=NOW_MS + RETENTION_MS - 1)
+    assert log.markers() == [marker]
+
+    put_each(log, b"d")
     log.clean(now_ms=NOW_MS + RETENTION_MS)
     assert log.markers() == []
 
@@ -418,6 +422,19 @@ def test_a_lone_segment_that_loses_nothing_is_left_alone(log: DirtyLog) -> None:
     assert not [it for it in log.names() if it.endswith(".cleaned")]
 
 
+def test_a_lone_segment_with_nothing_but_a_header_to_keep_is_left_alone(log: DirtyLog) -> None:
+    log.put((b"a", b"1"), producer_id=7)
+    log.put((b"a", b"2"))
+    log.roll()
+    log.clean()
+    put_each(log, b"b")
+
+    result = log.clean(segment_bytes=1)
+
+    assert [it.header.record_count for it in log.batches()] == [0, 1, 1]
+    assert result.groups == ()
+
+
 def test_the_indexes_of_a_rewritten_segment_find_every_batch(log: DirtyLog) -> None:
     for round_number in range(3):
         for key in range(40):
@@ -484,6 +501,21 @@ def test_a_full_key_map_stops_early_and_the_next_run_goes_on(log: DirtyLog) -> N
         log.clean(key_map_bytes=24 * 47)
         assert log.first_dirty_offset > before
     assert log.offsets() == list(range(60, 120))
+
+
+def test_what_lies_behind_a_full_key_map_is_not_judged(log: DirtyLog) -> None:
+    for key in range(20):
+        log.put((b"%d" % key, b""))
+    log.put((None, b"no key"), (b"0", None))
+    log.put((b"0", b"new"))
+    log.roll()
+    before = log.batches()
+
+    result = log.clean(key_map_bytes=24 * 11)
+
+    assert result.clean_up_to < 20
+    assert [it.data for it in log.batches()[-2:]] == [it.data for it in before[-2:]]
+    assert result.stats.keyless_records == 0
 
 
 def test_a_map_too_small_for_one_batch_makes_the_log_uncleanable(log: DirtyLog) -> None:

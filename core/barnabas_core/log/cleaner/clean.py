@@ -107,7 +107,7 @@ class Cleaner:
         task = self._task
         span = max(task.first_uncleanable_offset - task.first_dirty_offset, 0)
         key_map = KeyMap(task.key_map_bytes, task.key_map_load_factor, expected_keys=span)
-        transactions = self._transactions_from(task.first_dirty_offset)
+        transactions = TransactionPass(self._aborted)
         dirty = [it for it in self._segments if it.end_offset > task.first_dirty_offset]
         for segment in dirty:
             if not self._map_segment(segment, key_map, transactions):
@@ -142,11 +142,8 @@ class Cleaner:
         return all(
             key_map.put(record.key, record.offset)
             for record in iter_keys(batch, header=header)
-            if record.key is not None and record.offset >= self._task.first_dirty_offset
+            if record.key is not None
         )
-
-    def _transactions_from(self, offset: int) -> TransactionPass:
-        return TransactionPass(it for it in self._aborted if it.last_offset >= offset)
 
     # Second pass
 
@@ -156,7 +153,7 @@ class Cleaner:
         segments = [it for it in self._segments if it.base_offset < clean_up_to]
         cleaner = BatchCleaner(
             key_map=key_map,
-            transactions=self._transactions_from(segments[0].base_offset),
+            transactions=TransactionPass(self._aborted),
             producers=self._producers,
             now_ms=task.now_ms,
             delete_retention_ms=task.delete_retention_ms,
