@@ -381,20 +381,24 @@ def test_an_emptied_batch_goes_when_its_producer_is_gone(log: DirtyLog) -> None:
 
 def test_the_last_offset_of_a_rewritten_segment_is_never_lost(log: DirtyLog) -> None:
     put_each(log, b"a", b"b")
-    first_uncleanable = log.next_offset
-    log.put((b"b", b"aborted"), producer_id=1, is_transactional=True)
-    log.end(1, commit=False)
-    log.roll()
-    put_each(log, b"a", b"b")
-    log.producers.clear()
+    put_each(log, b"b", b"a", b"c")
 
     log.clean(segment_bytes=1)
 
-    last = log.batches_of(first_uncleanable)[-1].header
-    assert last.next_offset == first_uncleanable + 2
+    [last] = log.batches_of(0)
+    assert (last.header.base_offset, last.header.next_offset) == (1, 2)
+    assert last.records == []
 
 
 # Segments
+
+
+def test_a_gap_at_the_end_of_a_segment_is_clean_too(log: DirtyLog) -> None:
+    log.put((b"a", b"1"))
+    log.next_offset += 5
+    log.roll()
+
+    assert log.clean().clean_up_to == 6
 
 
 def test_small_neighbours_become_one_segment(log: DirtyLog) -> None:
@@ -408,6 +412,16 @@ def test_small_neighbours_become_one_segment(log: DirtyLog) -> None:
     [group] = result.groups
     assert [base for base, _ in group.replaced] == [0, 1, 2, 3]
     assert group.size_bytes == sum(len(it.data) for it in log.batches())
+
+
+def test_small_neighbours_that_lose_nothing_become_one_segment_too(log: DirtyLog) -> None:
+    put_each(log, b"a")
+    put_each(log, b"b")
+
+    log.clean()
+
+    assert log.bases() == [0]
+    assert log.offsets() == [0, 1]
 
 
 def test_a_lone_segment_that_loses_nothing_is_left_alone(log: DirtyLog) -> None:
