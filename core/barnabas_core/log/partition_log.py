@@ -100,8 +100,10 @@ class PartitionLog(FlushableLog):
         if tail.holds(offset):
             buffers = tail.read(offset, max_bytes, up_to, min_one_batch=min_one_batch)
             return LogRead(offset, memory_slices(buffers))
-        bound = None if up_to >= end_offset else up_to
-        for segment in self._store.from_offset(offset):
+        index = self._store.index_of(offset)
+        for number, segment in enumerate(self._store.segments[index:], index):
+            # Nothing to look for where all of the segment may be read.
+            bound = None if self._store.end_of(number, end_offset) <= up_to else up_to
             reader = SegmentReader(segment, self._environment.files, may_block=may_block)
             found = reader.slice(offset, max_bytes, bound, min_one_batch=min_one_batch)
             if found is not None:
