@@ -99,8 +99,7 @@ def _check_batch(
     _check_size(header, config)
     check_batch(buffer, position, header)
     if origin is AppendOrigin.CLIENT:
-        # The offset is ours to give, whatever the client counted from.
-        check_produced_batch(header if not header.base_offset else header._replace(base_offset=0))
+        check_produced_batch(header)
     if config.cleanup_compact and not header.is_control:
         check_records(buffer, position, header, keys_required=True)
     if config.compression_type != "producer" and not header.is_control:

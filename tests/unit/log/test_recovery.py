@@ -136,6 +136,19 @@ def test_in_a_compacted_log_a_gap_is_no_damage(log: PartitionLog) -> None:
     assert opened(disk, SMALL).log_end_offset == end_offset
 
 
+def test_a_gap_that_begins_before_the_recovery_point_is_no_damage(log: PartitionLog) -> None:
+    # The topic was compacted once; its policy is to delete now.
+    end_offset = log.log_end_offset
+    first, second = log.segments[:2]
+    last = [it for it in read_all(log) if it.base_offset < second.base_offset][-1]
+    disk = killed(log)
+    disk.open(first.path(LOG)).truncate(first.size_bytes - last.size_bytes)
+
+    recover(disk, second.base_offset - 1)
+
+    assert opened(disk, SMALL).log_end_offset == end_offset
+
+
 def test_what_is_before_the_recovery_point_is_not_read(log: PartitionLog) -> None:
     last = log.segments[-1]
     disk = killed(log)
