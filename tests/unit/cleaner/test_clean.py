@@ -424,6 +424,20 @@ def test_small_neighbours_that_lose_nothing_become_one_segment_too(log: DirtyLog
     assert log.offsets() == [0, 1]
 
 
+def test_as_many_join_as_fit_behind_what_is_left(log: DirtyLog) -> None:
+    for _ in range(5):
+        put_each(log, b"a", b"b", b"c")
+    put_each(log, b"d", b"e", b"f")
+    put_each(log, b"g")
+    size_bytes = log.disk.size_of(log.path(0, LOG))
+    assert size_bytes is not None
+
+    log.clean(segment_bytes=size_bytes)
+
+    assert log.bases() == [0, 15, 18]
+    assert [it.offsets for it in log.batches_of(0)] == [[12], [13], [14]]
+
+
 def test_a_lone_segment_that_loses_nothing_is_left_alone(log: DirtyLog) -> None:
     put_each(log, b"a", b"b")
     inode = Path(log.path(0, LOG)).stat().st_ino
