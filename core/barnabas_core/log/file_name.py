@@ -40,10 +40,6 @@ class PartitionDirectory(NamedTuple):
     state: DirectoryState
 
 
-def offset_text(offset: int) -> str:
-    return f"{offset:0{_OFFSET_DIGITS}d}"
-
-
 def file_name(offset: int, suffix: str) -> str:
     return f"{offset:0{_OFFSET_DIGITS}d}{suffix}"
 

@@ -50,14 +50,6 @@ class LogWriter:
         # Counts what made a name or a sealed segment that only a flush makes durable.
         self.name_changes = 0
 
-    @property
-    def is_writing(self) -> bool:
-        return self._writing is not None
-
-    @property
-    def has_staged(self) -> bool:
-        return bool(self._groups)
-
     # Staging
 
     def must_roll(

@@ -124,7 +124,7 @@ class _Recovery:
         run_steps(self._disk, self._dir_path, steps)
         self._files = list_partition(self._disk, self._dir_path)
         for suffix in SEGMENT_SUFFIXES:
-            for orphan in self._files.of(suffix).keys() - self._files.of(LOG).keys():
+            for orphan in sorted(self._files.of(suffix).keys() - self._files.of(LOG).keys()):
                 self._disk.remove(self._path(orphan, suffix))
 
     def _end_of_swap(self, name: str) -> int:
@@ -287,7 +287,7 @@ class _Recovery:
         self._disk.replace(epochs_path(self._dir_path), epochs)
         self._write_snapshot(end_offset)
         kept = {*self._bases(), end_offset}
-        for offset in self._files.of(PRODUCER_SNAPSHOT).keys() - kept:
+        for offset in sorted(self._files.of(PRODUCER_SNAPSHOT).keys() - kept):
             self._disk.remove(self._path(offset, PRODUCER_SNAPSHOT))
 
     def _write_snapshot(self, offset: int) -> None:

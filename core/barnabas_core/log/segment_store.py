@@ -178,10 +178,6 @@ class SegmentStore:
             self._disk.remove(path)
         self._doomed = [it for it in self._doomed if it[0] > now_ms]
 
-    @property
-    def next_reap_ms(self) -> int | None:
-        return min((at_ms for at_ms, _ in self._doomed), default=None)
-
     def truncate_active(self, offset: int) -> int:
         """Cut the active segment before the batch with `offset`; the offset where it then ends."""
         segment = self.active
