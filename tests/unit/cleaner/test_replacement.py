@@ -85,6 +85,59 @@ def test_the_tail_kept_in_memory_is_not_older_than_the_files() -> None:
     assert [record.offset for record in partition.committed()] == [2]
 
 
+def test_an_aborted_transaction_is_told_of_as_long_as_it_has_a_batch() -> None:
+    partition = CompactedPartition(FakeDisk())
+    partition.put((b"a", b"aborted"), producer_id=11, is_transactional=True)
+    partition.end(11, commit=False)
+    partition.put((b"b", b"1"), (b"b", b"2"))
+    partition.roll()
+    before = partition.log.aborted_transactions(0, 4)
+    assert len(before) == 1
+
+    partition.clean()
+
+    assert [batch.records for batch in partition.files()[:1]] == [[]]
+    assert partition.log.aborted_transactions(0, 4) == before
+
+
+def test_producer_snapshots_stay_only_where_segments_begin() -> None:
+    partition = CompactedPartition(FakeDisk())
+    for _ in range(3):
+        partition.put((b"a", b"1"), producer_id=7)
+        partition.put((b"b", b"2"), producer_id=7)
+        partition.roll()
+
+    partition.clean()
+
+    log = partition.log
+    bases = [segment.base_offset for segment in log.segments]
+    names = [name for name, _ in partition.disk.list_dir(log.dir_path)]
+    assert bases == [0, 6]
+    assert [it for it in names if it.endswith(".snapshot")] == [f"{6:020d}.snapshot"]
+    assert log._tracker.snapshot_offsets == [6]
+
+
+def test_nothing_is_remembered_of_a_segment_under_its_temporary_name() -> None:
+    partition = CompactedPartition(FakeDisk())
+    for _ in range(2):
+        partition.put((b"a", b"1"))
+        partition.put((b"a", b"2"))
+        partition.roll()
+        partition.checkpoint = None
+        result = partition.rewrite()
+        assert result is not None
+        [group] = result.groups
+        replacement = partition.log.replacement(group, partition.clock.now_ms())
+        replacement.commit()
+        replacement.take_place()
+        read = [batch.data for batch in partition.batches()]
+        assert read == [batch.data for batch in partition.files()]
+        replacement.retire()
+        replacement.finish()
+        read = [batch.data for batch in partition.batches()]
+        assert read == [batch.data for batch in partition.files()]
+
+
 class InterruptedDisk(FakeDisk):
     """Does something else in the middle of its work, as another thread would."""
 
