@@ -15,7 +15,8 @@ class Election:
 
     def __init__(self, voters: VoterSet, local_id: NodeId) -> None:
         self._voters = voters
-        self._answers: dict[NodeId, bool] = {local_id: True}
+        self._answers: dict[NodeId, bool] = {}
+        self.record(local_id, granted=True)
 
     @property
     def is_won(self) -> bool:

@@ -51,7 +51,7 @@ class Follower(State):
             min(self.leader_high_watermark, quorum.outbox.durable_end_offset)
         )
         if quorum.now_ms >= self._fetch_deadline_ms:
-            if quorum.is_voter:
+            if quorum.may_stand:
                 quorum.become_prospective()
                 return
             fetch_from_anyone(quorum)

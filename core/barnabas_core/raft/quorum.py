@@ -123,6 +123,19 @@ class Quorum:
     def _find_is_voter(self) -> bool:
         return self.local.can_vote and self.history.voters.find(self.local.key) is not None
 
+    @property
+    def may_stand(self) -> bool:
+        """A voter; or one whose removal is in its log but perhaps in no other.
+
+        Of two voters, one that has just appended its own removal has the longer log: the other
+        cannot win without it, and nobody could if it did not stand (Raft thesis, 4.2.2).
+        """
+        if self.is_voter:
+            return True
+        if not self.local.can_vote:
+            return False
+        return self.history.is_removed_since(self.local.key, self.high_watermark)
+
     def news(self) -> LeaderNews:
         """What this node tells others of the leader. One that resigned still names itself."""
         leader_id = self.hard.leader_id
@@ -214,12 +227,12 @@ class Quorum:
         self._enter(Unattached(deadline_ms))
 
     def become_prospective(self) -> None:
-        assert self.is_voter, "only a voter stands for election"
+        assert self.may_stand, "only a voter stands for election"
         election = Election(self.history.voters, self.local.node_id)
         self._enter(Prospective(election, self._timeout_at_ms()))
 
     def become_candidate(self) -> None:
-        assert self.is_voter, "only a voter stands for election"
+        assert self.may_stand, "only a voter stands for election"
         self._set_hard(HardState(self.epoch + 1, None, self.local.key))
         election = Election(self.history.voters, self.local.node_id)
         self._enter(Candidate(election, self._timeout_at_ms()))

@@ -115,13 +115,14 @@ def locate(log: RaftLog, offset: int, last_epoch: int) -> Valid | Diverging | Mi
     """
     if offset == 0 and log.start_offset == 0:
         return Valid()
-    snapshot = log.snapshot()
-    if snapshot is not None and offset < log.start_offset:
-        return Missing(snapshot.id)
     end = log.end_offset_for_epoch(last_epoch)
-    if end is None:
+    if offset < log.start_offset or end is None:
         # All that is left here is newer than the last record there.
-        return Diverging(EpochEnd(0, 0)) if snapshot is None else Missing(snapshot.id)
+        if log.start_offset == 0:
+            return Diverging(EpochEnd(0, 0))
+        snapshot = log.snapshot()
+        assert snapshot is not None, "a log starts at 0 or at a snapshot"
+        return Missing(snapshot.id)
     if end.epoch != last_epoch or end.end_offset < offset:
         return Diverging(end)
     return Valid()

@@ -22,14 +22,14 @@ class Unattached(State):
         return grants_unbound(quorum, request, up_to_date=up_to_date)
 
     def poll(self, quorum: "Quorum") -> None:
-        if quorum.is_voter and quorum.now_ms >= self._election_at_ms:
+        if quorum.may_stand and quorum.now_ms >= self._election_at_ms:
             quorum.become_prospective()
         else:
             # A leader tells its voters; everyone else has to ask around (KIP-853).
             fetch_from_anyone(quorum)
 
     def deadline_ms(self, quorum: "Quorum") -> int:
-        return self._election_at_ms if quorum.is_voter else FOREVER_MS
+        return self._election_at_ms if quorum.may_stand else FOREVER_MS
 
     def election_deadline_ms(self) -> int | None:
         return self._election_at_ms

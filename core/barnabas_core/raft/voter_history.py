@@ -4,6 +4,7 @@ The newest entry counts from the moment it is in the log, committed or not, so t
 must bring the one before it back.
 """
 
+from barnabas_core.raft.identity import ReplicaKey
 from barnabas_core.raft.raft_log import RaftLog, SnapshotInfo
 from barnabas_core.raft.record import Batch, Control, KRaftVersionChange, VotersChange
 from barnabas_core.raft.voter import VoterSet
@@ -30,6 +31,12 @@ class VoterHistory:
     def is_bootstrap(self) -> bool:
         """The voters are known from formatting alone: there is no record for others to fetch."""
         return self.voters_offset == BEFORE_THE_LOG
+
+    def is_removed_since(self, key: ReplicaKey, committed: int) -> bool:
+        """Was this replica a voter until the newest set, which is not known to be committed?"""
+        if self.voters_offset < committed or len(self._voters) < 2:
+            return False
+        return self.voters.find(key) is None and self._voters[-2][1].find(key) is not None
 
     def load(self, log: RaftLog) -> None:
         """Everything from the log: its snapshot, then its records."""
