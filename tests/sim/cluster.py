@@ -36,6 +36,7 @@ class Cluster:
         self.network = Network(self.scheduler, self.rng, self._deliver, self._link_lost)
         self.machines: dict[NodeId, Machine] = {}
         self.new_node = new_node
+        self.on_sent: Callable[[Message], None] = lambda _: None
         self._pending: list[Pending] = []
         self._payloads = 0
         self._correlation = 0
@@ -52,6 +53,7 @@ class Cluster:
         self.invariants.on_send(key, message.target, message.body)
         if message.target in self.machines:
             self.network.send(message)
+        self.on_sent(message)
 
     def _deliver(self, message: Message) -> None:
         body: Any = message.body

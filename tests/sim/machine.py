@@ -5,7 +5,6 @@ checksum over all committed records; its snapshots hold that checksum.
 """
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from tests.sim.cluster import Cluster
 
 SNAPSHOT_BYTES = 100
+TIGHTNESS = 40
 
 
 @dataclass(slots=True)
@@ -61,7 +61,14 @@ class Pace:
     snapshot_every: int = 40
 
 
-NodeFactory = Callable[..., RaftNode]
+class MachineRng(Random):
+    """Chance as the product sees it. While it is tight, nodes time out together: split votes."""
+
+    is_tight = False
+
+    def randrange(self, *arguments: int) -> int:  # type: ignore[override]
+        drawn = super().randrange(*arguments)
+        return drawn // TIGHTNESS if self.is_tight else drawn
 
 
 @dataclass(slots=True)
@@ -79,7 +86,7 @@ class Machine:
         self.key = key
         self.setup = setup
         self.pace = setup.pace
-        self.rng = Random(seed)
+        self.rng = MachineRng(seed)
         self.disk = Disk(cluster.scheduler, self.rng, self._formatted(cluster.snapshots))
         self.former_disks: dict[ReplicaKey, Disk] = {}
         self.node: RaftNode | None = None

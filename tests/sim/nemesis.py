@@ -3,8 +3,13 @@
 from random import Random
 from typing import TYPE_CHECKING
 
-from barnabas_core.raft import NodeId, ReplicaKey, Resign, VoterSet
-from barnabas_core.raft.message import AddVoterRequest, RemoveVoterRequest, UpgradeVersionRequest
+from barnabas_core.raft import Message, NodeId, ReplicaKey, Resign, VoterSet
+from barnabas_core.raft.message import (
+    AddVoterRequest,
+    RemoveVoterRequest,
+    UpgradeVersionRequest,
+    VoteResponse,
+)
 
 from tests.sim.cluster import Cluster
 from tests.sim.machine import Machine
@@ -12,6 +17,9 @@ from tests.sim.machine import Machine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+FAST_NETWORK_US = (200, 3_000)
+SLOW_NETWORK_US = (5_000, 60_000)
+FAST_DISK_US = (300, 4_000)
 SLOW_DISK_US = (20_000, 400_000)
 CHANGE_TIMEOUT_MS = 2_000
 
@@ -38,6 +46,7 @@ class Nemesis:
             (2, self._resign),
             (9, self._change_voters),
             (2, self._skew),
+            (2, self._slow_network),
             (1, self._lose_disk),
             (1, self._upgrade),
         ]
@@ -55,6 +64,15 @@ class Nemesis:
                 break
         self._cluster.scheduler.after(self._rng.randrange(20_000, 450_000), self.strike)
 
+    def on_sent(self, message: Message) -> None:
+        """Some crashes come at the worst moment: right after a vote."""
+        body = message.body
+        if self.is_on and isinstance(body, VoteResponse) and body.granted:
+            voter = self._cluster.machines[message.source]
+            if self._rng.random() < 0.1:
+                at_us = self._rng.randrange(3_000)
+                self._cluster.scheduler.after(at_us, self._crash, voter, 20_000)
+
     def stop(self) -> None:
         """Everything works again: now the cluster has to."""
         self.is_on = False
@@ -62,6 +80,7 @@ class Nemesis:
         self._fast_disks()
         for machine in self._cluster.machines.values():
             machine.pace.rate = 1.0
+            machine.rng.is_tight = False
             if machine.node is None:
                 machine.start()
 
@@ -82,7 +101,7 @@ class Nemesis:
 
     # --- processes and machines
 
-    def _crash(self, machine: Machine) -> None:
+    def _crash(self, machine: Machine, down_us: int = 3_000_000) -> None:
         is_machine = self._rng.random() < 0.5
         if machine.node is None:
             return
@@ -92,9 +111,7 @@ class Nemesis:
             if other != machine.node_id:
                 # A dead process's kernel resets its connections; a dead machine says nothing.
                 self._cluster.network.break_link(machine.node_id, other, with_notice=not is_machine)
-        self._cluster.scheduler.after(
-            self._rng.randrange(20_000, 3_000_000), self._restart, machine
-        )
+        self._cluster.scheduler.after(self._rng.randrange(1_000, down_us), self._restart, machine)
 
     def _restart(self, machine: Machine) -> None:
         if machine.node is None:
@@ -119,7 +136,7 @@ class Nemesis:
 
     def _fast_disks(self) -> None:
         for machine in self._cluster.machines.values():
-            machine.disk.latency_us = (300, 4_000)
+            machine.disk.latency_us = FAST_DISK_US
 
     # --- links
 
@@ -148,6 +165,10 @@ class Nemesis:
 
     def _heal(self) -> None:
         self._cluster.network.heal()
+        self._cluster.network.latency_us = FAST_NETWORK_US
+
+    def _slow_network(self) -> None:
+        self._cluster.network.latency_us = SLOW_NETWORK_US
 
     def _break_link(self) -> None:
         self._cluster.network.break_link(*self._pair())

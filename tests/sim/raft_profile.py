@@ -52,6 +52,7 @@ class Simulation:
         self._rng = Random(seed ^ 0x5EED)
         self._form()
         self._nemesis = Nemesis(self.cluster, self._rng)
+        self.cluster.on_sent = self._nemesis.on_sent
 
     # --- the cluster of this seed
 
@@ -65,6 +66,7 @@ class Simulation:
         count = voter_count + spare_count + observer_count
         keys = [ReplicaKey(NodeId(number), rng.randbytes(16)) for number in range(1, count + 1)]
         first = keys[:voter_count]
+        is_tight = rng.random() < 0.4
         everyone = tuple(key.node_id for key in keys)
         voters = VoterSet.of(
             Voter(key if is_dynamic else ReplicaKey(key.node_id, NO_DIRECTORY)) for key in first
@@ -80,7 +82,8 @@ class Simulation:
                 bootstrap=bootstrap if is_formatted else None,
                 pace=Pace(rng.uniform(0.9, 1.1), rng.randrange(10_000), rng.randrange(15, 60)),
             )
-            self.cluster.add(key, setup)
+            machine = self.cluster.add(key, setup)
+            machine.rng.is_tight = is_tight
 
     def _config(self, *, auto_join: bool) -> RaftConfig:
         election_ms = self._rng.choice((200, 300, 500))
