@@ -33,7 +33,7 @@ def vote_sent_before_it_is_durable() -> AbstractContextManager[object]:
 
 
 def fetch_before_it_is_durable() -> AbstractContextManager[object]:
-    return patch.object(Outbox, "log_is_durable", property(lambda _: True))
+    return patch.object(Outbox, "is_durable", property(lambda _: True))
 
 
 def quorum_off_by_one() -> AbstractContextManager[object]:

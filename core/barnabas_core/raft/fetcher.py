@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def fetch_from(quorum: "Quorum", target: NodeId) -> None:
-    """Fetch at the log end, once all before it is durable: the leader counts on it."""
-    if not quorum.outbox.log_is_durable or not quorum.can_ask(target, FetchRequest):
+    """Fetch at the log end, once all that was staged is durable: the leader counts on it."""
+    if not quorum.outbox.is_durable or not quorum.can_ask(target, FetchRequest):
         return
     quorum.send(
         target,

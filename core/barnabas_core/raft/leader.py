@@ -40,13 +40,12 @@ class Leader(State):
 
     def poll(self, quorum: "Quorum") -> None:
         self._advance_high_watermark(quorum)
-        if self._is_cut_off(quorum) or self._is_removed(quorum):
-            quorum.become_resigned(self.successors(quorum))
-            return
         if self.change is not None and self.change.poll(quorum):
             self.change = None
         self._answer_parked(quorum)
-        if quorum.now_ms >= self._begin_at_ms:
+        if self._is_cut_off(quorum) or self._is_removed(quorum):
+            quorum.become_resigned(self.successors(quorum))
+        elif quorum.now_ms >= self._begin_at_ms:
             self._begin_epoch(quorum)
 
     def _advance_high_watermark(self, quorum: "Quorum") -> None:

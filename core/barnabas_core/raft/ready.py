@@ -113,8 +113,9 @@ class Outbox:
         return self._hard_sequence <= self._persisted
 
     @property
-    def log_is_durable(self) -> bool:
-        return self._log_sequence <= self._persisted
+    def is_durable(self) -> bool:
+        """Is everything on disk that was staged so far?"""
+        return self._persisted >= self._hard_sequence and self._persisted >= self._log_sequence
 
     def put_hard_state(self, hard_state: HardState) -> None:
         self._hard_state = hard_state
