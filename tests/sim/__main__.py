@@ -12,7 +12,7 @@ import traceback
 from dataclasses import asdict
 
 from tests.sim.invariant import Coverage
-from tests.sim.raft_profile import Run, run
+from tests.sim.raft_profile import RECOVERY_US, Run, run
 
 PROFILES = {"raft": run}
 
@@ -24,6 +24,7 @@ FLOORS = Coverage(
     snapshots_loaded=200,
     voter_changes=500,
     crashes=3_000,
+    disks_lost=20,
     acknowledged=50_000,
 )
 FLOOR_SEEDS = 200
@@ -52,6 +53,7 @@ def _parse() -> argparse.Namespace:
 
 def _run_all(profile: str, first_seed: int, count: int) -> int:
     total = Coverage()
+    recovery_us = 0
     started = time.perf_counter()
     for done, seed in enumerate(range(first_seed, first_seed + count), 1):
         result = _run_seed(profile, seed, repeat=done % REPEAT_EVERY == 1)
@@ -59,11 +61,13 @@ def _run_all(profile: str, first_seed: int, count: int) -> int:
             print(f"{done} seeds, 1 failed")
             return 1
         total.add(result.coverage)
+        recovery_us = max(recovery_us, result.recovery_us)
         if done % COLLECT_EVERY == 0:
             gc.collect()
         if done % 500 == 0 and done < count:
             print(f"{done} seeds, {done / (time.perf_counter() - started):.1f} per second")
     print(f"{count / (time.perf_counter() - started):.1f} seeds per second")
+    print(f"longest recovery: {recovery_us / 1e6:.1f} s of at most {RECOVERY_US / 1e6:.0f} s")
     is_covered = _print_coverage(total, count)
     print(f"{count} seeds, 0 failed")
     return 0 if is_covered else 1

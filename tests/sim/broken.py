@@ -3,18 +3,20 @@
 Each variant patches the product's code for as long as it is entered.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from unittest.mock import patch
 
-from barnabas_core.raft import fetch
+from barnabas_core.raft import fetch, state, unattached, voter_change
 from barnabas_core.raft.leader import Leader
+from barnabas_core.raft.message import VoteRequest
 from barnabas_core.raft.progress import ProgressTable
 from barnabas_core.raft.quorum import Quorum
 from barnabas_core.raft.raft_log import RaftLog, Valid
 from barnabas_core.raft.ready import HardState, Outbox
 from barnabas_core.raft.voter import VoterSet
+from barnabas_core.wire.error_code import ErrorCode
 
 Variant = Callable[[], AbstractContextManager[object]]
 
@@ -48,21 +50,32 @@ def high_watermark_not_from_a_majority() -> AbstractContextManager[object]:
 
 
 def unsynced_records_counted() -> AbstractContextManager[object]:
-    majority_end = ProgressTable.majority_end
+    def advance(self: Leader, quorum: Quorum) -> None:
+        voters, end_offset = quorum.history.voters, quorum.log.end_offset
+        majority_end = self.progress.majority_end(voters, quorum.local.key, end_offset)
+        if majority_end > self.epoch_start_offset:
+            quorum.advance_high_watermark(majority_end)
 
-    @contextmanager
-    def variant() -> Iterator[None]:
-        def advance(self: Leader, quorum: Quorum) -> None:
-            end = majority_end(
-                self.progress, quorum.history.voters, quorum.local.key, quorum.log.end_offset
-            )
-            if end > self.epoch_start_offset:
-                quorum.advance_high_watermark(end)
+    return patch.object(Leader, "_advance_high_watermark", advance)
 
-        with patch.object(Leader, "_advance_high_watermark", advance):
-            yield
 
-    return variant()
+def older_epochs_committed_by_count() -> AbstractContextManager[object]:
+    def advance(self: Leader, quorum: Quorum) -> None:
+        voters, end_offset = quorum.history.voters, quorum.outbox.durable_end_offset
+        majority_end = self.progress.majority_end(voters, quorum.local.key, end_offset)
+        quorum.advance_high_watermark(majority_end)
+
+    return patch.object(Leader, "_advance_high_watermark", advance)
+
+
+def an_epoch_led_again_after_a_restart() -> AbstractContextManager[object]:
+    def start(self: Quorum, stored: HardState | None) -> None:
+        self.hard = stored or HardState()
+        self.state = unattached.Unattached(self.now_ms)
+        if self.hard.leader_id == self.local.node_id:
+            self.become_leader(())
+
+    return patch.object(Quorum, "start", start)
 
 
 def divergence_ignored() -> AbstractContextManager[object]:
@@ -73,23 +86,21 @@ def divergence_ignored() -> AbstractContextManager[object]:
 
 
 def votes_for_shorter_logs() -> AbstractContextManager[object]:
-    decide_votes = Quorum.become_prospective
+    grants = state.grants_unbound
 
-    @contextmanager
-    def variant() -> Iterator[None]:
-        from barnabas_core.raft import state, unattached
-        from barnabas_core.raft.message import VoteRequest
+    def generous(quorum: Quorum, request: VoteRequest, *, up_to_date: bool) -> bool:
+        return up_to_date or grants(quorum, request, up_to_date=True)
 
-        grants = state.grants_unbound
+    return patch.object(unattached, "grants_unbound", generous)
 
-        def generous(quorum: Quorum, request: VoteRequest, *, up_to_date: bool) -> bool:
-            return grants(quorum, request, up_to_date=True)
 
-        assert decide_votes is Quorum.become_prospective
-        with patch.object(unattached, "grants_unbound", generous):
-            yield
+def two_changes_at_a_time() -> AbstractContextManager[object]:
+    def leader_for(quorum: Quorum, _: object) -> Leader:
+        if quorum.leader is None:
+            raise voter_change._Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return quorum.leader
 
-    return variant()
+    return patch.object(voter_change, "_leader_for", leader_for)
 
 
 VARIANTS: dict[str, Variant] = {
@@ -101,7 +112,10 @@ VARIANTS: dict[str, Variant] = {
         quorum_off_by_one,
         high_watermark_not_from_a_majority,
         unsynced_records_counted,
+        older_epochs_committed_by_count,
+        an_epoch_led_again_after_a_restart,
         divergence_ignored,
         votes_for_shorter_logs,
+        two_changes_at_a_time,
     )
 }

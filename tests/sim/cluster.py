@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import get_args
 
 from barnabas_core.raft import CLIENT, Message, NodeId, RaftNode, ReplicaKey
 from barnabas_core.raft.message import Body
@@ -14,6 +14,7 @@ from tests.sim.memory_log import SnapshotStore
 from tests.sim.network import Network
 from tests.sim.scheduler import Scheduler
 
+KIND_NUMBERS: dict[type[Body], int] = {kind: place for place, kind in enumerate(get_args(Body))}
 NodeFactory = Callable[..., RaftNode]
 
 
@@ -56,8 +57,9 @@ class Cluster:
         self.on_sent(message)
 
     def _deliver(self, message: Message) -> None:
-        body: Any = message.body
-        self.scheduler.note(message.source, message.target, type(body).__name__, body.correlation)
+        body = message.body
+        number = KIND_NUMBERS[type(body)]
+        self.scheduler.note(message.source, message.target, number, body.correlation)
         self.machines[message.target].deliver(message)
 
     def _link_lost(self, source: NodeId, target: NodeId) -> None:
@@ -88,7 +90,7 @@ class Cluster:
             placed.append((payload, offset))
             offset += count
         end_offset = node.append(node.quorum.epoch, payloads)
-        self.scheduler.note("append", machine.node_id, end_offset)
+        self.scheduler.note(machine.node_id, end_offset)
         self._pending.append(Pending(node, node.quorum.epoch, end_offset, tuple(placed)))
         machine.pump()
 

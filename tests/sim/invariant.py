@@ -53,6 +53,7 @@ class Coverage:
     snapshots_loaded: int = 0
     voter_changes: int = 0
     crashes: int = 0
+    disks_lost: int = 0
     acknowledged: int = 0
 
     def add(self, other: "Coverage") -> None:

@@ -25,6 +25,7 @@ from barnabas_core.raft import (
     SnapshotInfo,
     SnapshotTaken,
 )
+from barnabas_core.raft.identity import Endpoint
 
 from tests.sim.disk import Disk, Write
 from tests.sim.memory_log import MemoryLog, Snapshot, SnapshotStore
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 SNAPSHOT_BYTES = 100
 TIGHTNESS = 40
+MOVE_CHANCE = 0.2
 
 
 @dataclass(slots=True)
@@ -92,6 +94,7 @@ class Machine:
         self.node: RaftNode | None = None
         self.log = self.disk.log
         self.applied = Applied()
+        self._endpoints: tuple[Endpoint, ...] = ()
         self._local_ms = 0
         self._incarnation = 0
         self._timer_us = 0
@@ -116,7 +119,9 @@ class Machine:
         self._snapshot_under_way = False
         self._load_latest_snapshot()
         self._read_clock()
-        local = LocalReplica(self.key, can_vote=self.setup.can_vote)
+        if self._incarnation > 1 and self.cluster.rng.random() < MOVE_CHANCE:
+            self._endpoints = (Endpoint("CONTROLLER", "localhost", self._incarnation),)
+        local = LocalReplica(self.key, self._endpoints, can_vote=self.setup.can_vote)
         setup = NodeSetup(local, self.setup.membership, self.setup.config)
         self.node = self.cluster.new_node(
             setup, self.log, self.disk.hard_state, self.rng, self._local_ms

@@ -19,6 +19,8 @@ from barnabas_core.raft.ready import (
 )
 from barnabas_core.raft.record import Batch
 
+BATCH_HEAD_BYTES = 1
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -106,7 +108,7 @@ class MemoryLog:
         assert first == len(self._bases) or self._bases[first] == offset, f"{offset} is no start"
         size_bytes = 0
         while last < len(self._batches):
-            size_bytes += self._batches[last].size_bytes
+            size_bytes += self._batches[last].size_bytes + BATCH_HEAD_BYTES
             if size_bytes > max_bytes and last > first:
                 break
             last += 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from barnabas_core.raft import Message, NodeId, ReplicaKey, Resign, VoterSet
 from barnabas_core.raft.message import (
     AddVoterRequest,
+    BeginQuorumEpochRequest,
     RemoveVoterRequest,
     UpgradeVersionRequest,
     VoteResponse,
@@ -47,7 +48,7 @@ class Nemesis:
             (9, self._change_voters),
             (2, self._skew),
             (2, self._slow_network),
-            (1, self._lose_disk),
+            (3, self._lose_disk),
             (1, self._upgrade),
         ]
         self._total = sum(weight for weight, _ in self._faults)
@@ -56,22 +57,29 @@ class Nemesis:
         if not self.is_on:
             return
         draw = self._rng.randrange(self._total)
-        for weight, fault in self._faults:
+        for number, (weight, fault) in enumerate(self._faults):
             draw -= weight
             if draw < 0:
-                self._cluster.scheduler.note(fault.__name__)
+                self._cluster.scheduler.note(number)
                 fault()
                 break
         self._cluster.scheduler.after(self._rng.randrange(20_000, 450_000), self.strike)
 
     def on_sent(self, message: Message) -> None:
-        """Some crashes come at the worst moment: right after a vote."""
+        """Some crashes come at the worst moment: after a vote, or in a leader's first steps."""
+        if not self.is_on:
+            return
         body = message.body
-        if self.is_on and isinstance(body, VoteResponse) and body.granted:
-            voter = self._cluster.machines[message.source]
-            if self._rng.random() < 0.1:
-                at_us = self._rng.randrange(3_000)
-                self._cluster.scheduler.after(at_us, self._crash, voter, 20_000)
+        if isinstance(body, VoteResponse):
+            if body.granted and self._rng.random() < 0.1:
+                self._crash_soon(message.source, 3_000, down_us=20_000)
+        elif isinstance(body, BeginQuorumEpochRequest) and self._rng.random() < 0.08:
+            self._crash_soon(message.source, 20_000, down_us=1_000_000)
+
+    def _crash_soon(self, node_id: NodeId, within_us: int, down_us: int) -> None:
+        machine = self._cluster.machines[node_id]
+        at_us = self._rng.randrange(within_us)
+        self._cluster.scheduler.after(at_us, self._crash, machine, down_us)
 
     def stop(self) -> None:
         """Everything works again: now the cluster has to."""
@@ -242,12 +250,11 @@ class Nemesis:
             return
         if any(voters != sets[0] for voters in sets) or len(sets[0]) < 3:
             return
-        if not machine.key.has_directory or sets[0].find(machine.key) is None:
-            return
-        if not sets[0].find(machine.key) or not machine.setup.config.auto_join:
+        voter = sets[0].find(machine.key)
+        if voter is None or not voter.key.has_directory or not machine.setup.config.auto_join:
             return
         self._lost = machine.key
-        self._cluster.invariants.coverage.crashes += 1
+        self._cluster.invariants.coverage.disks_lost += 1
         machine.crash(machine=True)
         machine.lose_disk(self._rng.randbytes(16))
         for other in self._cluster.machines:

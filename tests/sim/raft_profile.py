@@ -22,7 +22,7 @@ from tests.sim.machine import MachineSetup, Pace
 from tests.sim.nemesis import Nemesis
 
 FAULTS_US = 9_000_000
-RECOVERY_US = 40_000_000
+RECOVERY_US = 10_000_000
 APPEND_EVERY_US = (10_000, 160_000)
 
 
@@ -31,7 +31,8 @@ class Run:
     seed: int
     trace: int
     coverage: Coverage
-    virtual_us: int
+    recovery_us: int
+    """How long after the faults everyone was back."""
 
 
 def run(seed: int, new_node: NodeFactory = RaftNode) -> Run:
@@ -42,7 +43,7 @@ def run(seed: int, new_node: NodeFactory = RaftNode) -> Run:
         seed,
         simulation.cluster.scheduler.trace,
         simulation.cluster.invariants.coverage,
-        simulation.cluster.scheduler.now_us,
+        simulation.cluster.scheduler.now_us - FAULTS_US,
     )
 
 
@@ -91,7 +92,7 @@ class Simulation:
             election_timeout_ms=election_ms,
             fetch_timeout_ms=2 * election_ms,
             fetch_max_wait_ms=election_ms // 2,
-            fetch_max_bytes=self._rng.choice((10, 40, 1000)),
+            fetch_max_bytes=self._rng.choice((1, 10, 1000)),
             snapshot_max_bytes=40,
             request_timeout_ms=2 * election_ms,
             auto_join=auto_join,

@@ -25,6 +25,9 @@ class Scheduler:
     def next_us(self) -> int:
         return self._heap[0][0] if self._heap else 1 << 62
 
-    def note(self, *what: object) -> None:
-        """Fold what happens into the trace: equal seeds must give equal hashes."""
+    def note(self, *what: int) -> None:
+        """Fold what happens into the trace: equal seeds must give equal traces.
+
+        Numbers only: their hash is the same in every process.
+        """
         self.trace = hash((self.trace, self.now_us, what))

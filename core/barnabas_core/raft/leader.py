@@ -84,7 +84,6 @@ class Leader(State):
     def on_fetch(self, quorum: "Quorum", replica: ReplicaKey, offset: int) -> None:
         """The offset is in our log, with the epoch that the replica named."""
         self.progress.on_fetch(replica, offset, quorum.log.end_offset, quorum.now_ms)
-        self._advance_high_watermark(quorum)
 
     def on_heard(self, quorum: "Quorum", replica: ReplicaKey) -> None:
         voters = quorum.history.voters

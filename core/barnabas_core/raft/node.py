@@ -15,6 +15,7 @@ from typing import Any
 from barnabas_core.ports.rng import Rng
 from barnabas_core.raft import fetch, quorum_epoch, replication, voter_change, voting
 from barnabas_core.raft import message as m
+from barnabas_core.raft.description import QuorumDescription, describe
 from barnabas_core.raft.event import Event, LinkLost, Persisted, Resign, SnapshotTaken
 from barnabas_core.raft.identity import Endpoint, NodeId
 from barnabas_core.raft.message import LeaderNews, Message
@@ -146,6 +147,10 @@ class RaftNode:
         """When to tick at the latest."""
         quorum = self.quorum
         return min(quorum.state.deadline_ms(quorum), quorum.requests.deadline_ms())
+
+    def describe(self) -> QuorumDescription | None:
+        """For DescribeQuorum; None unless this node leads."""
+        return describe(self.quorum)
 
     def endpoints_of(self, node_id: NodeId) -> tuple[Endpoint, ...]:
         """Where a message to this node goes; empty if only the driver's configuration can tell."""

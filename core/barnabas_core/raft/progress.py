@@ -86,7 +86,9 @@ class ProgressTable:
     def on_heard(self, voter: Voter, voters: VoterSet, local: ReplicaKey, now_ms: int) -> None:
         """Check-quorum: start the clock again once a majority, with ourselves, has fetched."""
         self._heard[voter.node_id] = None
-        if len(self._heard) >= others_needed(voters, local):
+        # A voter that was removed since it fetched no longer counts.
+        heard = sum(voters.get(node_id) is not None for node_id in self._heard)
+        if heard >= others_needed(voters, local):
             self._heard.clear()
             self._quorum_seen_at_ms = now_ms
 

@@ -9,7 +9,7 @@ from barnabas_core.raft.message import (
     FetchSnapshotResponse,
 )
 from barnabas_core.raft.quorum import Quorum
-from barnabas_core.raft.raft_log import EpochEnd
+from barnabas_core.raft.raft_log import EpochEnd, SnapshotId
 from barnabas_core.raft.ready import WriteSnapshot
 from barnabas_core.raft.record import Batch
 from barnabas_core.wire.error_code import ErrorCode
@@ -22,7 +22,8 @@ def on_fetch_response(quorum: Quorum, source: NodeId, response: FetchResponse) -
         return
     follower = quorum.state
     if response.error is not ErrorCode.NONE:
-        quorum.requests.back_off(source, quorum.now_ms)
+        # Who does not lead now will hardly lead a moment later: no need to ask at full speed.
+        quorum.requests.back_off(source, quorum.now_ms, quorum.config.fetch_max_wait_ms // 4)
     elif isinstance(follower, Follower) and source == follower.leader_id:
         _follow(quorum, follower, response)
 
@@ -30,10 +31,9 @@ def on_fetch_response(quorum: Quorum, source: NodeId, response: FetchResponse) -
 def _follow(quorum: Quorum, follower: Follower, response: FetchResponse) -> None:
     if response.diverging is not None:
         quorum.truncate(truncation_point(quorum, response.diverging))
-    elif response.snapshot_id is not None:
-        if response.snapshot_id.end_offset > quorum.high_watermark:
-            follower.download = Download(response.snapshot_id)
-    elif _continues(quorum, response.batches):
+    elif response.snapshot_id is not None and _is_ahead(quorum, response.snapshot_id):
+        follower.download = Download(response.snapshot_id)
+    elif response.snapshot_id is None and _continues(quorum, response.batches):
         if response.batches:
             quorum.append(response.batches)
         follower.leader_high_watermark = response.high_watermark
@@ -41,6 +41,10 @@ def _follow(quorum: Quorum, follower: Follower, response: FetchResponse) -> None
         quorum.requests.back_off(follower.leader_id, quorum.now_ms)
         return
     follower.on_leader_heard(quorum)
+
+
+def _is_ahead(quorum: Quorum, snapshot_id: SnapshotId) -> bool:
+    return snapshot_id.end_offset > quorum.high_watermark
 
 
 def _continues(quorum: Quorum, batches: tuple[Batch, ...]) -> bool:

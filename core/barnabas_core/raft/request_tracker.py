@@ -41,8 +41,8 @@ class RequestTracker:
         del self._in_flight[source, kind]
         return True
 
-    def back_off(self, target: NodeId, now_ms: int) -> None:
-        self._backoff[target] = now_ms + self._retry_backoff_ms
+    def back_off(self, target: NodeId, now_ms: int, pause_ms: int = 0) -> None:
+        self._backoff[target] = now_ms + max(pause_ms, self._retry_backoff_ms)
 
     def lose(self, target: NodeId, now_ms: int) -> None:
         lost = [key for key in self._in_flight if key[0] == target]

@@ -225,3 +225,21 @@ def test_time_and_disk_reports_must_make_sense() -> None:
         lab[1].step(Persisted(1_000))
 
     assert lab[1].quorum.epoch == epoch
+
+
+def test_the_quorum_is_described_as_the_leader_knows_it() -> None:
+    """KIP-836, DescribeQuorum: positions and times of voters and observers."""
+    lab = Lab(observers=(4,))
+    lab.elect(1)
+    lab.append(1, "a")
+    lab.run(3_000)
+
+    description = lab[1].describe()
+
+    assert description is not None
+    assert (description.leader_id, description.epoch, description.high_watermark) == (1, 1, 2)
+    assert [status.replica.node_id for status in description.voters] == [1, 2, 3]
+    assert [status.end_offset for status in description.voters] == [2, 2, 2]
+    assert [status.replica for status in description.observers] == [key(4)]
+    assert lab.now_ms - description.voters[1].last_fetch_at_ms < 1_000
+    assert lab[2].describe() is None
