@@ -10,7 +10,7 @@ dropped, and changes nothing.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from barnabas_core.ports.rng import Rng
 from barnabas_core.raft import fetch, quorum_epoch, replication, voter_change, voting
@@ -95,8 +95,10 @@ class RaftNode:
             self.quorum.requests.lose(event.node_id, self.quorum.now_ms)
         elif isinstance(event, SnapshotTaken):
             self._on_snapshot_taken(event)
-        else:
+        elif isinstance(event, Resign):
             self._on_resign(event)
+        else:
+            assert_never(event)
         self._poll()
 
     def append(self, epoch: int, payloads: Sequence[tuple[bytes, int]]) -> int:

@@ -1,7 +1,7 @@
 """Leading: commit, check-quorum, hand-over, and what is asked of a node that does not lead."""
 
 import pytest
-from barnabas_core.raft import NodeId, NotLeader, Persisted, Resign
+from barnabas_core.raft import Message, NodeId, NotLeader, Persisted, Resign
 from barnabas_core.raft.message import (
     EndQuorumEpochRequest,
     FetchRequest,
@@ -225,6 +225,18 @@ def test_time_and_disk_reports_must_make_sense() -> None:
         lab[1].step(Persisted(1_000))
 
     assert lab[1].quorum.epoch == epoch
+
+
+def test_what_is_not_meant_for_the_node_is_not_taken() -> None:
+    lab = Lab()
+    request = fetch(2, 1, 1, 1)
+
+    with pytest.raises(ValueError, match="a message for node 3"):
+        lab[1].step(Message(NodeId(2), NodeId(3), request))
+    with pytest.raises(AssertionError):
+        lab[1].step(request)  # type: ignore[arg-type]
+
+    assert not lab[1].has_ready
 
 
 def test_the_quorum_is_described_as_the_leader_knows_it() -> None:
