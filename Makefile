@@ -59,19 +59,22 @@ integration: ## our parts together, real clients in process
 compat: ## against Apache Kafka itself, its tools and kcat (fetches them)
 
 soak: $(SYNCED) ## the long counts: more crash points and examples, ten minutes of fuzzing
-	BARNABAS_SOAK=1 BARNABAS_CRASH_SEEDS=$(SOAK_CRASH_SEEDS) $(PYTEST)
+	BARNABAS_SOAK=1 BARNABAS_CRASH_SEEDS=$(SOAK_CRASH_SEEDS) \
+		$(PYTEST) -o timeout=3600 -o faulthandler_timeout=4000
 	$(MAKE) fuzz FUZZ_SECONDS=600
 
 fuzz: $(SYNCED) ## coverage-guided fuzzing of the decoder (FUZZ_SECONDS=60)
-	$(BIN)/python tests/fuzz/decode.py -max_total_time=$(FUZZ_SECONDS)
+	$(BIN)/python tests/fuzz/fuzz_wire.py --seconds $(FUZZ_SECONDS)
 
 ##### measurements
 
 .PHONY: bench bench-core
 bench: bench-core ## every benchmark there is
+	$(BIN)/python -m bench.records
+	$(BIN)/python -m bench.server
 
 bench-core: $(SYNCED) ## codec and log engine; fills docs/benchmarks.md
-	$(BIN)/python bench/core.py
+	$(BIN)/python -m bench.core
 
 ##### upkeep
 
@@ -93,9 +96,10 @@ clean: ## remove .venv and every cache in the tree
 
 # .venv follows the lock: a changed lock or pyproject syncs it again.
 $(SYNCED): requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "make: Barnabas needs Python 3.11 or newer, and '$(PYTHON)' is" \
-			"$$($(PYTHON) --version 2>&1 || echo missing). Try: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		found=$$($(PYTHON) --version 2>/dev/null) || found="not there"; \
+		echo "make: Barnabas needs Python 3.11 or newer, and '$(PYTHON)' is $$found." \
+			"Try: make PYTHON=python3.11 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		echo "make: '$(PYTHON)' cannot make virtual environments (on Debian: apt install python3-venv)" >&2; exit 1; }
 	@echo ">> .venv: a virtual environment of $$($(PYTHON) --version)"

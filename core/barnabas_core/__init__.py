@@ -1,1 +1,1 @@
-"""What every Barnabas process is built from: protocol, records, the log, and the ports to the world."""
+"""What every Barnabas process is built from: protocol, records, log, and ports to the world."""

@@ -55,9 +55,13 @@ def batch_field(line: str, name: str) -> str:
     return match[1]
 
 
-def dump_files(java: JavaRuntime, files: list[Path], *options: str) -> Dump:
+def dump_files(
+    java: JavaRuntime, files: list[Path], *options: str, print_data: bool = True
+) -> Dump:
+    """`print_data` is for keys and values that are text of one line."""
     names = ",".join(str(file) for file in files)
-    command = java.command(MAIN_CLASS, "--deep-iteration", "--print-data-log", *options)
+    options += ("--deep-iteration", *(["--print-data-log"] if print_data else []))
+    command = java.command(MAIN_CLASS, *options)
     done = subprocess.run(
         [*command, "--files", names], capture_output=True, text=True, check=False, timeout=120
     )

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property, lru_cache
 
-from barnabas_core.config.error import InvalidValue, UnknownProperty
+from barnabas_core.config.error import InvalidValue, MissingProperty, UnknownProperty
 from barnabas_core.config.property_type import PropertyType, Value, parse_value
-from barnabas_core.config.validator import validator
+from barnabas_core.config.validator import is_choice, validator
 
 
 class Kind(Enum):
@@ -35,6 +35,8 @@ class Property:
         self.has_default = row["has_default"] == "true"
         self.default_text = None if row["default"] == "null" else row["default"]
         self.valid = row["valid"]
+        self.is_set = self.type is PropertyType.LIST and is_choice(self.valid)
+        """A list of fixed members, of which repeated ones count once."""
         self.importance = row["importance"]
         self.is_internal = row["internal"] == "true"
         self.update_mode = row.get("update_mode", "")
@@ -54,6 +56,9 @@ class Property:
         if text is None:
             raise InvalidValue(self.name, "null", "Value must be non-null")
         value = parse_value(self.name, self.type, text)
+        if self.is_set:
+            assert isinstance(value, tuple)
+            value = tuple(dict.fromkeys(value))
         check = validator(self.valid, self.type)
         if check is not None:
             check(self.name, value)
@@ -76,6 +81,17 @@ def definition(kind: Kind, name: str) -> Property:
         raise UnknownProperty(kind.value, name) from None
 
 
-def parse_properties(kind: Kind, properties: Mapping[str, str]) -> dict[str, Value]:
-    """Typed values of the properties that are set; `ConfigError` on the first bad one."""
-    return {name: definition(kind, name).parse(text) for name, text in properties.items()}
+def parse_properties(kind: Kind, properties: Mapping[str, str]) -> dict[str, Value | None]:
+    """Typed values of all properties of a kind, set or by default; names of no such are ignored.
+
+    `ConfigError` if one is wrong, or if one without a default is not set.
+    """
+    values: dict[str, Value | None] = {}
+    for name, prop in definitions(kind).items():
+        if name in properties:
+            values[name] = prop.parse(properties[name])
+        elif prop.has_default:
+            values[name] = prop.default
+        else:
+            raise MissingProperty(name)
+    return values

@@ -34,7 +34,7 @@ def parse_properties_text(text: str) -> dict[str, str]:
 
 
 def format_properties_text(properties: Mapping[str, str], comments: tuple[str, ...] = ()) -> str:
-    """The text as Java stores it, sorted by key, after one comment line each."""
+    """The text as Java stores it, all ASCII, sorted by key, after one comment line each."""
     lines = [f"#{comment}" for comment in comments]
     lines += [
         f"{_escape(key, is_key=True)}={_escape(properties[key], is_key=False)}"
@@ -94,6 +94,13 @@ def _escape(text: str, *, is_key: bool) -> str:
             escaped.append(_UNESCAPED[character])
         elif character in "=:#!" or (character == " " and (is_key or index == 0)):
             escaped.append(f"\\{character}")
-        else:
+        elif " " <= character <= "~":
             escaped.append(character)
+        else:
+            escaped.append(_utf_16_escapes(character))
     return "".join(escaped)
+
+
+def _utf_16_escapes(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4].upper()}" for at in range(0, len(units), 4))

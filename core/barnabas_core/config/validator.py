@@ -43,6 +43,11 @@ def validator(spelling: str, kind: PropertyType) -> Check | None:
     return _any_case(choices) if choice[1] else _one_of(choices)
 
 
+def is_choice(spelling: str) -> bool:
+    """It names the values that are allowed."""
+    return re.fullmatch(_CHOICE, spelling) is not None and "..." not in spelling
+
+
 def _range(least: str, most: str | None, extra: str | None) -> Check:
     low, high = float(least), float("inf") if most is None else float(most)
 
@@ -93,8 +98,6 @@ def _list_of(choices: tuple[str, ...]) -> Check:
             raise ConfigError(
                 f"Configuration '{name}' must not be empty. Valid values include: {valid}"
             )
-        if len(set(value)) != len(value):
-            raise ConfigError(f"Configuration '{name}' values must not be duplicated.")
         for item in value:
             if not item:
                 raise ConfigError(f"Configuration '{name}' values must not be empty.")
@@ -111,7 +114,7 @@ def _throttled_replicas(name: str, value: Value) -> None:
             f"{name} must be the literal '*' or a list of replicas in the following format: "
             f"{_THROTTLED}"
         )
-        raise InvalidValue(name, format_value(value), reason)
+        raise InvalidValue(name, f"[{', '.join(value)}]", reason)
 
 
 def _not_empty_string(name: str, value: Value) -> None:

@@ -133,9 +133,7 @@ NO_BROKER_EPOCH = -1
 
 
 def encode_clean_shutdown(broker_epoch: int) -> bytes:
-    """Numbers as strings and in this order, as Kafka's map of strings comes out."""
-    values = {"broker_epoch": str(broker_epoch), "version": "0"}
-    return json.dumps(values, separators=(",", ":")).encode()
+    return b'{"version":0,"brokerEpoch":%d}' % broker_epoch
 
 
 def decode_clean_shutdown(data: bytes) -> int:
@@ -145,7 +143,6 @@ def decode_clean_shutdown(data: bytes) -> int:
     Kafka 3.7.
     """
     try:
-        content = json.loads(data)
-        return parse_whole(str(content["broker_epoch"]), INT64_MAX)
+        return parse_whole(str(json.loads(data)["brokerEpoch"]), INT64_MAX)
     except (ValueError, TypeError, KeyError, RecursionError):
         return NO_BROKER_EPOCH

@@ -65,6 +65,10 @@ class LogConfig:
     remote_log_delete_on_disable: bool = False
     local_retention_bytes: int = DERIVED_RETENTION
     local_retention_ms: int = DERIVED_RETENTION
+    remote_log_storage_system_enable: bool = False
+    """The broker's own switch, without which no topic may use remote storage."""
+    hidden_segment_bytes: int | None = None
+    """What `segment.bytes` says where `internal.segment.bytes` is obeyed instead."""
 
     overrides: Mapping[str, str] = field(default_factory=lambda: _NOTHING, compare=False)
     """What the topic itself sets, as it was set."""
@@ -78,7 +82,10 @@ class LogConfig:
         if not overrides:
             return base
         values = {name: definition(Kind.TOPIC, name).parse(overrides[name]) for name in overrides}
-        config = replace(base, overrides=MappingProxyType(dict(overrides)), **_to_fields(values))
+        changes = _to_fields(values)
+        if "internal.segment.bytes" in values:
+            changes["hidden_segment_bytes"] = values.get("segment.bytes", base.segment_bytes)
+        config = replace(base, overrides=MappingProxyType(dict(overrides)), **changes)
         _check_together(config)
         return config
 
@@ -93,6 +100,9 @@ class LogConfig:
                     used[synonym] = properties[synonym]
                     value = _broker_value(prop, synonym, properties[synonym])
                     values.setdefault(prop.name, value)
+        if _REMOTE_SYSTEM in properties:
+            text = used[_REMOTE_SYSTEM] = properties[_REMOTE_SYSTEM]
+            values[_REMOTE_SYSTEM] = definition(Kind.BROKER, _REMOTE_SYSTEM).parse(text)
         if not used:
             return DEFAULT
         config = replace(DEFAULT, broker_properties=MappingProxyType(used), **_to_fields(values))
@@ -111,11 +121,11 @@ class LogConfig:
         return self.segment_ms
 
     def describe(self) -> list[DescribedConfig]:
-        """All topic configs that are no secret of the project, as DescribeConfigs answers."""
+        """All topic configs as DescribeConfigs answers, the internal ones only if they are set."""
         return [
             self._describe(prop)
             for prop in definitions(Kind.TOPIC).values()
-            if not prop.is_internal
+            if not prop.is_internal or prop.name in self.overrides
         ]
 
     def value(self, name: str) -> Value:
@@ -123,27 +133,46 @@ class LogConfig:
         if name == "cleanup.policy":
             policies = (("compact", self.cleanup_compact), ("delete", self.cleanup_delete))
             return tuple(policy for policy, is_set in policies if is_set)
+        if name == "segment.bytes" and self.hidden_segment_bytes is not None:
+            return self.hidden_segment_bytes
         value: Value = getattr(self, _field_of(name))
         return value
 
     def _describe(self, prop: Property) -> DescribedConfig:
-        synonyms = []
+        synonyms = self._broker_synonyms(prop)
         if prop.name in self.overrides:
-            value = self.overrides[prop.name]
-            synonyms.append(Synonym(prop.name, value, ConfigSource.DYNAMIC_TOPIC_CONFIG))
-        for name in prop.broker_synonyms:
-            if name in self.broker_properties:
-                value = self.broker_properties[name]
-                synonyms.append(Synonym(name, value, ConfigSource.STATIC_BROKER_CONFIG))
-        synonyms += _default_synonyms(prop)
-        is_overridden = prop.name in self.overrides
-        shown = synonyms[0].value if is_overridden else format_value(self.value(prop.name))
-        return DescribedConfig(prop.name, shown, synonyms[0].source, tuple(synonyms))
+            shown = format_value(prop.parse(self.overrides[prop.name]))
+            synonyms.insert(0, Synonym(prop.name, shown, ConfigSource.DYNAMIC_TOPIC_CONFIG))
+        else:
+            shown = format_value(self.value(prop.name))
+        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+        return DescribedConfig(prop.name, shown, source, tuple(synonyms))
+
+    def _broker_synonyms(self, prop: Property) -> list[Synonym]:
+        """The broker's properties behind a topic config, those that are set first.
+
+        Kafka looks at them only if the first one has a value: a retention in hours, with no
+        `log.retention.ms`, is not told of.
+        """
+        table = [definition(Kind.BROKER, name) for name in prop.broker_synonyms]
+        set_by_broker = [
+            Synonym(each.name, self.broker_properties[each.name], ConfigSource.STATIC_BROKER_CONFIG)
+            for each in table
+            if each.name in self.broker_properties
+        ]
+        defaults = [
+            Synonym(each.name, each.default_text, ConfigSource.DEFAULT_CONFIG)
+            for each in table
+            if each.default_text is not None
+        ]
+        synonyms = set_by_broker + defaults
+        return synonyms if any(each.name == table[0].name for each in synonyms) else []
 
 
 DEFAULT = LogConfig()
 _FIELDS = frozenset(each.name for each in fields(LogConfig))
 
+_REMOTE_SYSTEM = "remote.log.storage.system.enable"
 _HOUR_MS = 60 * 60 * 1000
 # Broker properties in another unit than the topic config that they are for.
 _UNIT_MS = {
@@ -196,14 +225,6 @@ def _broker_retention_ms(synonym: str, value: Value) -> int:
     return -1 if value < 0 else value * _UNIT_MS.get(synonym, 1)
 
 
-def _default_synonyms(prop: Property) -> list[Synonym]:
-    """Kafka names a default after the broker property that would change it, if there is one."""
-    name = prop.broker_synonyms[-1] if prop.broker_synonyms else prop.name
-    table = Kind.BROKER if prop.broker_synonyms else Kind.TOPIC
-    text = definition(table, name).default_text
-    return [Synonym(name, text, ConfigSource.DEFAULT_CONFIG)]
-
-
 def _check_together(config: LogConfig) -> None:
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         raise ConflictingValues(
@@ -216,6 +237,11 @@ def _check_together(config: LogConfig) -> None:
 
 
 def _check_remote(config: LogConfig) -> None:
+    if not config.remote_log_storage_system_enable:
+        raise ConfigError(
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage."
+        )
     if config.cleanup_compact:
         raise ConfigError(
             "Remote log storage only supports topics with cleanup.policy=delete or "
@@ -223,6 +249,19 @@ def _check_remote(config: LogConfig) -> None:
         )
     _check_local("bytes", config.local_retention_bytes, config.retention_bytes)
     _check_local("ms", config.local_retention_ms, config.retention_ms)
+    if config.remote_log_copy_disable:
+        _check_same("bytes", config.local_retention_bytes, config.retention_bytes)
+        _check_same("ms", config.local_retention_ms, config.retention_ms)
+
+
+def _check_same(unit: str, local: int, total: int) -> None:
+    """What is not copied any more exists only here, so it must be kept here to its end."""
+    if local not in (DERIVED_RETENTION, total):
+        raise ConflictingValues(
+            f"When `remote.log.copy.disable` is set to true, the `local.retention.{unit}` and "
+            f"`retention.{unit}` must be set to the identical value because there will be no "
+            f"more logs copied to the remote storage."
+        )
 
 
 def _check_local(unit: str, local: int, total: int) -> None:

@@ -3,7 +3,7 @@
     version int16 = 1 | crc uint32 | count int32 | count entries of 46 bytes
 
 The CRC-32C covers everything after itself. The file is named by the offset up to which it holds;
-an entry is laid out as in `producer_state.ProducerEntry`. A corrupt file is dropped by the log,
+an entry is laid out as in `producer_entry.ProducerEntry`. A corrupt file is dropped by the log,
 which then starts from an older one or replays more.
 """
 
@@ -11,7 +11,7 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from barnabas_core.log.producer_state import ENTRY_BYTES
+from barnabas_core.log.producer_entry import ENTRY_BYTES
 
 _VERSION = 1
 _HEAD = Struct(">hI")

@@ -24,6 +24,10 @@ class DiskError(Exception):
         self.path = path
 
 
+class TooManyOpenFiles(DiskError):
+    """The process has no descriptor left: close some and try again, nothing is broken."""
+
+
 class File(Protocol):
     """An open file, read and written at positions; it has no cursor."""
 

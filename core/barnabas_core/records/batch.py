@@ -60,6 +60,7 @@ CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
 _SEQUENCE_MAX = 2**31 - 1
+_OFFSET_MAX = 2**63 - 1
 _OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
 _CRC = struct.Struct(">I")
@@ -206,23 +207,22 @@ def check_batch(buffer: Buffer, position: int, header: BatchHeader) -> None:
     A compacted batch has fewer records than offsets, possibly none: that is for
     `check_produced_batch`.
     """
-    _check_extent(buffer, position, header)
-    crc = crc_of(buffer, position, header.batch_length)
-    if crc != header.crc:
-        raise CorruptBatch(BatchFault.BAD_CRC, f"{crc:#010x} is not {header.crc:#010x}")
-    if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
-        raise CorruptBatch(BatchFault.UNKNOWN_COMPRESSION, f"attributes {header.attributes:#x}")
-    if header.base_offset < 0 or header.last_offset_delta < 0 or header.record_count < 0:
-        raise CorruptBatch(BatchFault.BAD_HEADER, "negative offset, offset delta or record count")
-
-
-def _check_extent(buffer: Buffer, position: int, header: BatchHeader) -> None:
-    if header.magic != MAGIC:
-        _check_magic(header.magic, position)
-    if header.batch_length < _LENGTH_MIN:
-        raise CorruptBatch(BatchFault.BAD_LENGTH, f"{header.batch_length} at byte {position}")
-    if header.batch_length > len(buffer) - position - LENGTH_OVERHEAD_BYTES:
+    base_offset, batch_length, _, magic, crc, attributes, last_offset_delta, *_, count = header
+    if magic != MAGIC:
+        _check_magic(magic, position)
+    if batch_length < _LENGTH_MIN:
+        raise CorruptBatch(BatchFault.BAD_LENGTH, f"{batch_length} at byte {position}")
+    if batch_length > len(buffer) - position - LENGTH_OVERHEAD_BYTES:
         raise CorruptBatch(BatchFault.TRUNCATED, f"batch at byte {position}")
+    actual_crc = crc_of(buffer, position, batch_length)
+    if crc != actual_crc:
+        raise CorruptBatch(BatchFault.BAD_CRC, f"{actual_crc:#010x} is not {crc:#010x}")
+    if attributes & COMPRESSION_MASK > Compression.ZSTD:
+        raise CorruptBatch(BatchFault.UNKNOWN_COMPRESSION, f"attributes {attributes:#x}")
+    if last_offset_delta < 0 or count < 0:
+        raise CorruptBatch(BatchFault.BAD_HEADER, "negative offset delta or record count")
+    if not 0 <= base_offset <= _OFFSET_MAX - last_offset_delta:
+        raise CorruptBatch(BatchFault.BAD_HEADER, f"base offset {base_offset}")
 
 
 def check_produced_batch(header: BatchHeader) -> None:
@@ -233,9 +233,9 @@ def check_produced_batch(header: BatchHeader) -> None:
         raise CorruptBatch(BatchFault.BAD_HEADER, detail)
     if header.base_offset != 0:
         raise CorruptBatch(BatchFault.BAD_HEADER, f"base offset {header.base_offset}, not 0")
-    if header.has_producer_id and header.base_sequence < 0:
+    if header.base_sequence < 0 and header.producer_id > NO_PRODUCER_ID:
         raise CorruptBatch(BatchFault.BAD_HEADER, "producer id without a sequence")
-    if header.is_control:
+    if header.attributes & CONTROL:
         raise CorruptBatch(BatchFault.NOT_FOR_PRODUCERS, "control batch")
 
 

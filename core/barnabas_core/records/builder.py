@@ -5,7 +5,7 @@ list. The result is a bytearray, because the leader that appends it puts its off
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from barnabas_core.ports.disk import Buffer
@@ -22,15 +22,20 @@ from barnabas_core.records.batch import (
     NO_SEQUENCE,
     NO_TIMESTAMP,
     TRANSACTIONAL,
+    BatchHeader,
     crc_of,
     pack_header,
 )
 from barnabas_core.records.compression import Compression, compress
-from barnabas_core.records.record import Header, Record
-from barnabas_core.records.varint import encode_varint, encode_varlong
+from barnabas_core.records.record import Header, Record, wrap_int64
+from barnabas_core.wire.primitive import varint_bytes, varlong_bytes
 
-_NULL = encode_varint(-1)
+_NULL = varint_bytes(-1)
+_NO_HEADERS = varint_bytes(0)
+_ATTRIBUTES = b"\x00"
 _CRC = struct.Struct(">I")
+# Nearly every length and delta is below this.
+_VARINTS = [varint_bytes(number) for number in range(2048)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,7 +52,7 @@ class BatchBuilder:
     is_transactional: bool = False
     is_control: bool = False
     delete_horizon_ms: int | None = None
-    # LogAppendTime: the time of every record, whatever its own.
+    # LogAppendTime: for readers the time of every record, whatever its own.
     append_time_ms: int | None = None
 
     record_count: int = field(default=0, init=False)
@@ -59,8 +64,7 @@ class BatchBuilder:
     def __post_init__(self) -> None:
         self._last_offset = self.base_offset - 1
         if self.delete_horizon_ms is not None:
-            # The header has no room for the horizon but here, so timestamps count from it
-            # (KIP-534).
+            # The horizon has no other place in the header, so timestamps count from it (KIP-534).
             self._base_timestamp = self.delete_horizon_ms
 
     @property
@@ -73,64 +77,67 @@ class BatchBuilder:
         key: Buffer | None,
         value: Buffer | None,
         timestamp_ms: int = NO_TIMESTAMP,
-        headers: Iterable[Header] = (),
+        headers: Sequence[Header] = (),
         offset: int | None = None,
     ) -> int:
         """Add a record and return its offset."""
-        offset = self._last_offset + 1 if offset is None else offset
+        if offset is None:
+            offset = self._last_offset + 1
         assert offset > self._last_offset, "offsets rise"
-        if self.append_time_ms is not None:
-            timestamp_ms = self.append_time_ms
         if self.record_count == 0 and self.delete_horizon_ms is None:
             self._base_timestamp = timestamp_ms
-        timestamp_delta = timestamp_ms - self._base_timestamp
-        body = _encode_record(timestamp_delta, offset - self.base_offset, key, value, headers)
-        self._records += encode_varint(len(body))
+        body = b"".join(
+            (
+                _ATTRIBUTES,
+                _varlong(wrap_int64(timestamp_ms - self._base_timestamp)),
+                _varint(offset - self.base_offset),
+                _NULL if key is None else _varint(len(key)),
+                key or b"",
+                _NULL if value is None else _varint(len(value)),
+                value or b"",
+                _encode_headers(headers) if headers else _NO_HEADERS,
+            )
+        )
+        self._records += _varint(len(body))
         self._records += body
         self._last_offset = offset
-        self._max_timestamp = max(self._max_timestamp, timestamp_ms)
         self.record_count += 1
+        if timestamp_ms > self._max_timestamp:
+            self._max_timestamp = timestamp_ms
         return offset
 
     def build(self, last_offset: int | None = None) -> bytearray:
         """The batch. `last_offset`: where it ended before the cleaner took records out of it."""
-        last_offset = self._last_offset if last_offset is None else last_offset
-        assert last_offset >= self._last_offset, "the last record is within the batch"
+        if last_offset is None:
+            last_offset = self._last_offset
+        assert last_offset >= self._last_offset >= self.base_offset, "the last record is within"
         batch = bytearray(HEADER_BYTES)
-        # An empty batch carries no codec: there is nothing to compress, and readers skip it whole.
-        codec = self.compression if self.record_count else Compression.NONE
-        if codec is Compression.NONE:
+        if self.compression is Compression.NONE:
             batch += self._records
         else:
-            batch += compress(codec, self._records, self.level)
-        batch_length = len(batch) - LENGTH_OVERHEAD_BYTES
-        self._pack(batch, codec, last_offset - self.base_offset)
-        _CRC.pack_into(batch, CRC_POSITION, crc_of(batch, 0, batch_length))
-        return batch
+            batch += compress(self.compression, self._records, self.level)
+        return _seal(batch, self._header(len(batch), last_offset))
 
-    def _pack(self, batch: bytearray, codec: Compression, last_offset_delta: int) -> None:
-        max_timestamp = self._max_timestamp if self.append_time_ms is None else self.append_time_ms
-        pack_header(
-            batch,
-            0,
+    def _header(self, size_bytes: int, last_offset: int) -> BatchHeader:
+        return BatchHeader(
             self.base_offset,
-            len(batch) - LENGTH_OVERHEAD_BYTES,
+            size_bytes - LENGTH_OVERHEAD_BYTES,
             self.leader_epoch,
             MAGIC,
             0,
-            self._attributes(codec),
-            last_offset_delta,
+            self._attributes(),
+            last_offset - self.base_offset,
             self._base_timestamp,
-            max_timestamp,
+            self._max_timestamp if self.append_time_ms is None else self.append_time_ms,
             self.producer_id,
             self.producer_epoch,
             self.base_sequence,
             self.record_count,
         )
 
-    def _attributes(self, codec: Compression) -> int:
+    def _attributes(self) -> int:
         return (
-            codec
+            self.compression
             | (LOG_APPEND_TIME if self.append_time_ms is not None else 0)
             | (TRANSACTIONAL if self.is_transactional else 0)
             | (CONTROL if self.is_control else 0)
@@ -138,29 +145,29 @@ class BatchBuilder:
         )
 
 
-def _encode_record(
-    timestamp_delta: int,
-    offset_delta: int,
-    key: Buffer | None,
-    value: Buffer | None,
-    headers: Iterable[Header],
-) -> bytes:
-    parts: list[Buffer] = [b"\x00", encode_varlong(timestamp_delta), encode_varint(offset_delta)]
-    for part in (key, value):
-        _add_bytes(parts, part)
-    encoded_headers = list(headers)
-    parts.append(encode_varint(len(encoded_headers)))
-    for header in encoded_headers:
-        _add_bytes(parts, header.key)
-        _add_bytes(parts, header.value)
+def _varint(number: int) -> bytes:
+    return _VARINTS[number] if 0 <= number < len(_VARINTS) else varint_bytes(number)
+
+
+def _varlong(number: int) -> bytes:
+    return _VARINTS[number] if 0 <= number < len(_VARINTS) else varlong_bytes(number)
+
+
+def _encode_headers(headers: Sequence[Header]) -> bytes:
+    parts: list[Buffer] = [_varint(len(headers))]
+    for key, value in headers:
+        parts += (_varint(len(key)), key)
+        if value is None:
+            parts.append(_NULL)
+        else:
+            parts += (_varint(len(value)), value)
     return b"".join(parts)
 
 
-def _add_bytes(parts: list[Buffer], data: Buffer | None) -> None:
-    if data is None:
-        parts.append(_NULL)
-    else:
-        parts += (encode_varint(len(data)), data)
+def _seal(batch: bytearray, header: BatchHeader) -> bytearray:
+    pack_header(batch, 0, *header)
+    _CRC.pack_into(batch, CRC_POSITION, crc_of(batch, 0, header.batch_length))
+    return batch
 
 
 def build_batch(  # noqa: PLR0913  each is a field of the header
@@ -196,9 +203,36 @@ def build_batch(  # noqa: PLR0913  each is a field of the header
     )
     for record in records:
         if isinstance(record, Record):
-            builder.append(
-                record.key, record.value, record.timestamp, record.headers, record.offset
-            )
+            offset, timestamp, key, value, headers = record
+            builder.append(key, value, timestamp, headers, offset)
         else:
             builder.append(record[0], record[1], timestamp_ms)
     return builder.build(last_offset)
+
+
+def builder_like(header: BatchHeader, delete_horizon_ms: int | None = None) -> BatchBuilder:
+    """A builder for what the cleaner keeps of a batch; build it with the old `last_offset`."""
+    return BatchBuilder(
+        base_offset=header.base_offset,
+        leader_epoch=header.partition_leader_epoch,
+        compression=header.compression,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        is_transactional=header.is_transactional,
+        is_control=header.is_control,
+        delete_horizon_ms=delete_horizon_ms,
+        append_time_ms=header.max_timestamp if header.is_log_append_time else None,
+    )
+
+
+def empty_batch(header: BatchHeader) -> bytearray:
+    """A batch whose records are all gone, kept because it holds its producer's last sequence."""
+    kept_flags = LOG_APPEND_TIME | TRANSACTIONAL | CONTROL
+    kept = header._replace(
+        batch_length=HEADER_BYTES - LENGTH_OVERHEAD_BYTES,
+        attributes=header.attributes & kept_flags,
+        base_timestamp=NO_TIMESTAMP,
+        record_count=0,
+    )
+    return _seal(bytearray(HEADER_BYTES), kept)

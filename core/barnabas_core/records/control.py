@@ -1,8 +1,8 @@
-"""Control batches: records that brokers and the quorum write for each other, mostly one to a batch.
+"""Control records, which brokers and the quorum write for each other and clients skip.
 
-The key says what it is (version int16, type int16); clients skip them all. A transaction marker
-belongs to its producer: it carries the producer's id and epoch, and the epoch of the coordinator
-that decided.
+The key says what it is (version int16, type int16). Here are the types and the transaction marker,
+alone in its batch, whose header carries the producer's id and epoch. What only the quorum writes is
+in `quorum_control`.
 """
 
 import struct
@@ -14,11 +14,14 @@ from barnabas_core.records.batch import BatchHeader
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.error import BatchFault, CorruptBatch
 from barnabas_core.records.record import Record, iter_records
+from barnabas_core.wire.codec import decoder, encode
+from barnabas_core.wire.error import DecodeError
+from barnabas_core.wire.messages.end_txn_marker import EndTxnMarker
 
 _KEY = struct.Struct(">hh")
 _KEY_VERSION = 0
-_END_TRANSACTION = struct.Struct(">hi")
-_END_TRANSACTION_VERSION = 0
+_VALUE_VERSION = struct.Struct(">h")
+_MARKER_VERSION = 0
 
 
 class ControlType(IntEnum):
@@ -29,6 +32,9 @@ class ControlType(IntEnum):
     SNAPSHOT_FOOTER = 4
     KRAFT_VERSION = 5
     KRAFT_VOTERS = 6
+
+
+_BY_NUMBER = {int(kind): kind for kind in ControlType}
 
 
 class EndTransaction(NamedTuple):
@@ -42,34 +48,50 @@ class EndTransaction(NamedTuple):
         return self.type is ControlType.COMMIT
 
 
+def control_key(kind: ControlType) -> bytes:
+    return _KEY.pack(_KEY_VERSION, kind)
+
+
 def control_type(key: Buffer | None) -> ControlType | None:
-    """The type in a control record's key; None for one that a later version brought."""
+    """The type in a control record's key; None for one that a later Kafka brought."""
     if key is None or len(key) < _KEY.size:
         raise CorruptBatch(BatchFault.BAD_CONTROL_RECORD, "key too short")
     version, number = _KEY.unpack_from(key)
     if version < 0:
         raise CorruptBatch(BatchFault.BAD_CONTROL_RECORD, f"key version {version}")
-    return ControlType(number) if number in ControlType._value2member_map_ else None
+    return _BY_NUMBER.get(number)
 
 
-def parse_end_transaction(record: Record) -> EndTransaction:
-    kind = control_type(record.key)
-    if kind not in (ControlType.ABORT, ControlType.COMMIT):
-        raise CorruptBatch(BatchFault.BAD_CONTROL_RECORD, "not a transaction marker")
-    if record.value is None or len(record.value) < _END_TRANSACTION.size:
-        raise CorruptBatch(BatchFault.BAD_CONTROL_RECORD, "marker too short")
-    version, coordinator_epoch = _END_TRANSACTION.unpack_from(record.value)
+def value_version(value: Buffer | None) -> int:
+    """The version that every control record's value begins with."""
+    if value is None or len(value) < _VALUE_VERSION.size:
+        raise CorruptBatch(BatchFault.BAD_CONTROL_RECORD, "value too short")
+    (version,) = _VALUE_VERSION.unpack_from(value)
     if version < 0:
-        raise CorruptBatch(BatchFault.BAD_CONTROL_RECORD, f"marker version {version}")
-    return EndTransaction(kind, coordinator_epoch)
+        raise CorruptBatch(BatchFault.BAD_CONTROL_RECORD, f"value version {version}")
+    return int(version)
+
+
+def parse_control(record: Record) -> EndTransaction | None:
+    """The transaction marker that the control record is; None if it is something else."""
+    kind = control_type(record.key)
+    if kind is not ControlType.ABORT and kind is not ControlType.COMMIT:
+        return None
+    # A later version is read as the one we know, as Kafka does: fields are only ever added.
+    value_version(record.value)
+    assert record.value is not None
+    try:
+        read = decoder(EndTxnMarker, _MARKER_VERSION)
+        marker, _ = read(record.value, _VALUE_VERSION.size)
+    except DecodeError as error:
+        raise CorruptBatch(BatchFault.BAD_CONTROL_RECORD, f"marker: {error}") from error
+    return EndTransaction(kind, marker.coordinator_epoch)
 
 
 def end_transaction_in(buffer: Buffer, position: int, header: BatchHeader) -> EndTransaction | None:
-    """The marker in a control batch; None if it is another kind of control batch or empty."""
+    """The marker in a control batch; None if it is another kind of control batch, or empty."""
     record = next(iter_records(buffer, position, header=header), None)
-    if record is None or control_type(record.key) not in (ControlType.ABORT, ControlType.COMMIT):
-        return None
-    return parse_end_transaction(record)
+    return None if record is None else parse_control(record)
 
 
 def end_transaction_batch(
@@ -81,9 +103,9 @@ def end_transaction_batch(
     base_offset: int = 0,
 ) -> bytearray:
     kind = ControlType.COMMIT if commit else ControlType.ABORT
-    value = _END_TRANSACTION.pack(_END_TRANSACTION_VERSION, coordinator_epoch)
+    marker = encode(EndTxnMarker(coordinator_epoch), _MARKER_VERSION)
     return build_batch(
-        [(_KEY.pack(_KEY_VERSION, kind), value)],
+        [(control_key(kind), _VALUE_VERSION.pack(_MARKER_VERSION) + marker)],
         base_offset=base_offset,
         timestamp_ms=timestamp_ms,
         producer_id=producer_id,

@@ -7,10 +7,7 @@ a batch that was built wrong is INVALID_RECORD (sending it again would not help)
 
 from enum import Enum
 
-_CORRUPT_MESSAGE = 2
-_MESSAGE_TOO_LARGE = 10
-_UNSUPPORTED_COMPRESSION_TYPE = 76
-_INVALID_RECORD = 87
+from barnabas_core.wire.error_code import ErrorCode
 
 
 class BatchFault(Enum):
@@ -30,12 +27,12 @@ class BatchFault(Enum):
 
 
 _ERROR_CODES = {
-    BatchFault.TRUNCATED: _CORRUPT_MESSAGE,
-    BatchFault.BAD_LENGTH: _CORRUPT_MESSAGE,
-    BatchFault.UNKNOWN_MAGIC: _CORRUPT_MESSAGE,
-    BatchFault.BAD_CRC: _CORRUPT_MESSAGE,
-    BatchFault.UNKNOWN_COMPRESSION: _UNSUPPORTED_COMPRESSION_TYPE,
-    BatchFault.DECOMPRESSED_TOO_LARGE: _MESSAGE_TOO_LARGE,
+    BatchFault.TRUNCATED: ErrorCode.CORRUPT_MESSAGE,
+    BatchFault.BAD_LENGTH: ErrorCode.CORRUPT_MESSAGE,
+    BatchFault.UNKNOWN_MAGIC: ErrorCode.CORRUPT_MESSAGE,
+    BatchFault.BAD_CRC: ErrorCode.CORRUPT_MESSAGE,
+    BatchFault.UNKNOWN_COMPRESSION: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    BatchFault.DECOMPRESSED_TOO_LARGE: ErrorCode.MESSAGE_TOO_LARGE,
 }
 
 
@@ -47,8 +44,8 @@ class CorruptBatch(Exception):
         self.fault = fault
 
     @property
-    def error_code(self) -> int:
-        return _ERROR_CODES.get(self.fault, _INVALID_RECORD)
+    def error_code(self) -> ErrorCode:
+        return _ERROR_CODES.get(self.fault, ErrorCode.INVALID_RECORD)
 
 
 class DecompressionTooLarge(CorruptBatch):

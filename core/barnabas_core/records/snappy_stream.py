@@ -7,6 +7,7 @@ librdkafka may send one bare block without the framing; both are read, only the 
 """
 
 import struct
+from collections.abc import Iterator
 
 import cramjam
 
@@ -34,34 +35,36 @@ def compress(data: Buffer) -> bytes:
 
 
 def decompress(data: Buffer, max_bytes: int) -> memoryview:
-    blocks = _split(memoryview(data))
-    sizes = [_decompressed_bytes(block) for block in blocks]
-    total = sum(sizes)
-    if total > max_bytes:
-        raise DecompressionTooLarge(max_bytes)
+    """Twice through the blocks, since a list of tiny ones would be far larger than the data."""
+    view = memoryview(data)
+    total = 0
+    for block in _blocks(view):
+        total += _decompressed_bytes(block)
+        if total > max_bytes:
+            raise DecompressionTooLarge(max_bytes)
     out = memoryview(bytearray(total))
     position = 0
-    for block, size in zip(blocks, sizes, strict=True):
-        _decompress_block(block, out[position : position + size])
-        position += size
+    for block in _blocks(view):
+        position += _decompress_block(block, out[position:])
+    if position != total:
+        raise CorruptBatch(BatchFault.BAD_COMPRESSED_DATA, "snappy: shorter than it says")
     return out
 
 
-def _split(data: memoryview) -> list[memoryview]:
+def _blocks(data: memoryview) -> Iterator[memoryview]:
     if data[: len(_MAGIC)] != _MAGIC:
-        return [data]
-    blocks = []
+        yield data
+        return
     position = 0
     while position < len(data):
         # Streams may be put one after the other, so that a header can follow a block.
         if data[position : position + len(_MAGIC)] == _MAGIC:
             position += len(_HEADER)
-            continue
-        block, position = _block_at(data, position)
-        blocks.append(block)
+        else:
+            block, position = _block_at(data, position)
+            yield block
     if position > len(data):
         raise CorruptBatch(BatchFault.BAD_COMPRESSED_DATA, "snappy: cut in its header")
-    return blocks
 
 
 def _block_at(data: memoryview, position: int) -> tuple[memoryview, int]:
@@ -84,10 +87,8 @@ def _decompressed_bytes(block: memoryview) -> int:
     return size
 
 
-def _decompress_block(block: memoryview, out: memoryview) -> None:
+def _decompress_block(block: memoryview, out: memoryview) -> int:
     try:
-        written = cramjam.snappy.decompress_raw_into(block, out)
+        return cramjam.snappy.decompress_raw_into(block, out)
     except cramjam.DecompressionError as error:
         raise CorruptBatch(BatchFault.BAD_COMPRESSED_DATA, f"snappy: {error}") from error
-    if written != len(out):
-        raise CorruptBatch(BatchFault.BAD_COMPRESSED_DATA, "snappy: block shorter than it says")

@@ -9,16 +9,18 @@ import errno
 import fcntl
 import mmap
 import os
+import resource
 import shutil
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from barnabas_core.ports import Buffer, DiskError
+from barnabas_core.ports import Buffer, DiskError, TooManyOpenFiles
 
 # A small index is cheaper to read than to map, which takes a page and an unmap later.
 MAP_BYTES_MIN = 16 * 1024
 
+_FILE_LIMIT_MAX = 1 << 20
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
 _NO_NOWAIT = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 
@@ -28,7 +30,23 @@ def _naming(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DiskError(path, error.strerror or str(error)) from error
+        raise _failure(path, error) from error
+
+
+def _failure(path: str, error: OSError) -> DiskError:
+    reason = error.strerror or str(error)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return TooManyOpenFiles(path, reason)
+    return DiskError(path, reason)
+
+
+def raise_file_limit() -> int:
+    """Ask for as many descriptors as this process may have; how many that is."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        most = _FILE_LIMIT_MAX
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
 
 
 def _close(descriptor: int) -> None:
@@ -117,7 +135,7 @@ class RealFile:
         self._finalizer()
 
     def _failure(self, error: OSError) -> DiskError:
-        return DiskError(self.path, error.strerror or str(error))
+        return _failure(self.path, error)
 
 
 def _after(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
@@ -158,7 +176,7 @@ class RealDisk:
         try:
             return RealFile(path, os.open(path, flags, 0o644))
         except OSError as error:
-            raise DiskError(path, error.strerror or str(error)) from error
+            raise _failure(path, error) from error
 
     def map(self, path: str) -> memoryview:
         with _naming(path):

@@ -14,6 +14,7 @@ its listener hands in a transport of its own.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from barnabas_core.log.error import LogError
@@ -33,30 +34,47 @@ _BURST_COUNT: Final = 16
 _WRITE_BUFFER_BYTES: Final = PIECE_BYTES
 
 
+@dataclass(slots=True, kw_only=True)
 class ConnectionEnvironment:
     """What the connections of one endpoint share."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        *,
-        clock: Clock,
-        executor: Executor,
-        log: EventLog,
-        frame_bytes_max: int,
-        budget: ByteBudget,
-    ) -> None:
-        self.dispatcher = dispatcher
-        self.clock = clock
-        self.executor = executor
-        self.log = log
-        self.refusals = FloodLimit(log, clock)
-        self.frame_bytes_max = frame_bytes_max
-        self.budget = budget
+    dispatcher: Dispatcher
+    clock: Clock
+    executor: Executor
+    log: EventLog
+    frame_bytes_max: int
+    budget: ByteBudget
+    on_disk_error: Callable[[DiskError], None]
+    refusals: FloodLimit = field(init=False)
+    receive_buffer: memoryview = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.refusals = FloodLimit(self.log, self.clock)
         self.receive_buffer = memoryview(bytearray(FIRST_BYTES))
 
 
 class Connection(asyncio.BufferedProtocol):
+    __slots__ = (
+        "_can_write",
+        "_environment",
+        "_frame_bytes",
+        "_held_bytes",
+        "_is_busy",
+        "_is_reading",
+        "_is_serving",
+        "_listener",
+        "_on_lost",
+        "_on_made",
+        "_peer",
+        "_pending",
+        "_reader",
+        "_reads_direct",
+        "_stream",
+        "_transport",
+        "_waits_for_room",
+        "last_active_ms",
+    )
+
     def __init__(
         self,
         environment: ConnectionEnvironment,
@@ -261,6 +279,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _tear(self, error: Exception) -> None:
         """Half an answer is out and the rest cannot be had: only closing says so."""
+        if isinstance(error, DiskError):
+            self._environment.on_disk_error(error)
         self._environment.refusals.warning(
             "connection closed in the middle of an answer", peer=str(self._peer), reason=str(error)
         )

@@ -187,18 +187,13 @@ class Dispatcher:
     def _answer(
         self, route: _Route, correlation_id: int, response: Response, on_answer: OnAnswer
     ) -> None:
-        if response is None:
-            on_answer([])
-            return
         try:
-            parts = route.answer(correlation_id, response)
+            on_answer([] if response is None else route.answer(correlation_id, response))
         except Exception as error:
             # Whoever resolves a deferred answer serves other connections too: this one's defect
             # must not reach it.
-            self._log.failure("an answer could not be encoded", error, request=route.name)
+            self._log.failure("an answer could not be sent", error, request=route.name)
             on_answer(None)
-        else:
-            on_answer(parts)
 
 
 def _decode(route: _Route, frame: bytearray, client_id_length: int) -> tuple[Message, str | None]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from barnabas_core.ports import Clock, Executor
+from barnabas_core.ports import Clock, DiskError, Executor
 from barnabas_core.runtime.log_setup import EventLog, FloodLimit
 from barnabas_core.runtime.timers import Timers
 from barnabas_core.server.budget import ByteBudget
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from barnabas_core.runtime.timing_wheel import Timeout
 
 _MIB: Final = 1024 * 1024
-# When large requests wait for room, a connection that has sent nothing of its own large request for
-# this long loses its place: it may be waiting for room itself, or it may never send the rest.
-_STALLED_MS_MAX: Final = 10_000
-_SHORTAGE_CHECK_MS: Final = 1_000
 
 
 class Listener(Protocol):
@@ -47,6 +43,9 @@ class EndpointConfig:
     large_bytes_max: int = 512 * _MIB
     connection_count_max: int = 2**31 - 1
     idle_ms_max: int = 600_000
+    # When large requests wait for room, a connection that has sent nothing of its own large request
+    # for this long loses its place: it waits for room itself, or it may never send the rest.
+    stalled_ms_max: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,8 @@ class EndpointParts:
     timers: Timers
     executor: Executor
     log: EventLog
+    on_disk_error: Callable[[DiskError], None]
+    """Told when reading a part of an answer failed."""
 
 
 class Endpoint:
@@ -73,15 +74,16 @@ class Endpoint:
         self._refusals = FloodLimit(on.log, on.clock)
         self._budget = ByteBudget(config.large_bytes_max)
         self._environment = ConnectionEnvironment(
-            dispatcher,
+            dispatcher=dispatcher,
             clock=on.clock,
             executor=on.executor,
             log=on.log,
             frame_bytes_max=config.frame_bytes_max,
             budget=self._budget,
+            on_disk_error=on.on_disk_error,
         )
         self._connections: dict[Connection, Timeout] = {}
-        self._shortage_check = self._timers.after(_SHORTAGE_CHECK_MS, self._on_shortage_check)
+        self._shortage_check = self._plan_shortage_check()
 
     @property
     def connection_count(self) -> int:
@@ -139,13 +141,17 @@ class Endpoint:
         self._log.debug("idle connection closed", peer=str(connection.peer))
         connection.close()
 
+    def _plan_shortage_check(self) -> "Timeout":
+        return self._timers.after(self._config.stalled_ms_max // 10, self._on_shortage_check)
+
     def _on_shortage_check(self) -> None:
-        self._shortage_check = self._timers.after(_SHORTAGE_CHECK_MS, self._on_shortage_check)
+        self._shortage_check = self._plan_shortage_check()
         if not self._budget.is_short:
             return
         now_ms = self._clock.monotonic_ms()
+        stalled_ms_max = self._config.stalled_ms_max
         for connection in list(self._connections):
-            if connection.holds_room and now_ms - connection.last_active_ms > _STALLED_MS_MAX:
+            if connection.holds_room and now_ms - connection.last_active_ms > stalled_ms_max:
                 self._refusals.warning(
                     "connection closed: its large request stalled while others wait for memory",
                     peer=str(connection.peer),

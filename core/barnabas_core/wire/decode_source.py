@@ -11,10 +11,9 @@ from struct import calcsize
 
 from barnabas_core.wire import reader
 from barnabas_core.wire.primitive import read_uvarint
-from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct
-from barnabas_core.wire.source import FORMATS, SIZES, Source
-
-_LENGTH_FORMATS = {"string": "h", "bytes": "i", "records": "i"}
+from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, has_records
+from barnabas_core.wire.size import FORMATS, LENGTH_FORMATS, SIZES, element_min_bytes
+from barnabas_core.wire.source import Source
 
 
 def decode_source(message: type[Message], version: int) -> Source:
@@ -60,13 +59,12 @@ class _DecodeSource:
 
     def _struct(self, struct: type[Struct], target: str, path: str) -> None:
         self._source.line(f"{target} = new({self._class(struct)})")
-        tagged = []
-        for field in struct.FIELDS:
-            if not field.is_in(self._version):
-                self._default(field, f"{target}.{field.name}")
-            elif field.tag is not None:
-                tagged.append(field)
-            else:
+        present = [field for field in struct.FIELDS if field.is_in(self._version)]
+        tagged = [field for field in present if field.tag is not None]
+        absent = [field for field in struct.FIELDS if field not in present]
+        self._defaults(absent + tagged, target)
+        for field in present:
+            if field.tag is None:
                 self._value(field, f"{target}.{field.name}", path + field.name)
         if self._is_flexible:
             self._tags(tagged, target, path)
@@ -89,15 +87,28 @@ class _DecodeSource:
         self, kind: str, target: str, path: str, *, is_nullable: bool, is_compact: bool
     ) -> None:
         source = self._source
-        self._length("B" if is_compact else _LENGTH_FORMATS[kind])
+        self._length("B" if is_compact else LENGTH_FORMATS[kind])
         if is_compact:
-            with source.block(f"if n > {reader.SMALL}:"):
-                self._call_long("long_string" if kind == "string" else "continue_uvarint", "")
+            self._long_length(kind)
         with source.block("if n:" if is_compact else "if n >= 0:"):
             source.line("q = p")
             source.line("p += n - 1" if is_compact else "p += n")
             source.line(f"{target} = {self._cut(kind)}")
         self._otherwise_null(target, path, is_nullable=is_nullable, is_compact=is_compact)
+
+    def _long_length(self, kind: str) -> None:
+        """A compact length of more than one byte: rare for strings, usual for records."""
+        source = self._source
+        with source.block(f"if n > {reader.SMALL}:"):
+            if kind != "records":
+                self._call_long("long_string" if kind == "string" else "continue_uvarint", "")
+                return
+            source.line("q = buf[p]")
+            with source.block(f"if q <= {reader.SMALL}:"):
+                source.line("n += (q << 7) - 128")
+                source.line("p += 1")
+            with source.block("else:"):
+                self._call_long("continue_uvarint", "")
 
     def _cut(self, kind: str) -> str:
         if kind == "records":
@@ -124,35 +135,51 @@ class _DecodeSource:
         source = self._source
         is_compact = self._is_flexible and field.compact
         self._length("B" if is_compact else "i")
-        min_bytes = self._element_min_bytes(field)
+        min_bytes = element_min_bytes(field, self._version, is_flexible=self._is_flexible)
         with source.block(f"if n > {reader.SMALL}:"):
             if is_compact:
                 self._call_long("long_array", f", {min_bytes}")
             else:
                 source.bind("check_count", reader.check_count)
                 source.line(f"check_count(n, {min_bytes}, len(buf) - p)")
-        with source.block("if n:" if is_compact else "if n >= 0:"):
-            self._elements(field, target, path, "n - 1" if is_compact else "n")
+        if field.element in FORMATS:
+            with source.block("if n:" if is_compact else "if n >= 0:"):
+                self._numbers(field, target, "n - 1" if is_compact else "n")
+        else:
+            with source.block("if n > 1:" if is_compact else "if n > 0:"):
+                self._elements(field, target, path, "n - 1" if is_compact else "n")
+            # An empty loop costs more than this question, and many arrays are empty.
+            with source.block("elif n:" if is_compact else "elif n == 0:"):
+                source.line(f"{target} = []")
         is_nullable = field.is_nullable(self._version)
         self._otherwise_null(target, path, is_nullable=is_nullable, is_compact=is_compact)
 
-    def _elements(self, field: Field, target: str, path: str, count: str) -> None:
+    def _numbers(self, field: Field, target: str, count: str) -> None:
         source = self._source
         if field.element == "uuid":
             source.line("q = p")
             source.line(f"p += 16 * ({count})")
-            source.line(f"{target} = [bytes(buf[i : i + 16]) for i in range(q, p, 16)]")
-        elif field.element in FORMATS:
-            source.bind("numbers", reader.numbers)
-            source.line(f"{target} = numbers({FORMATS[field.element]!r}, {count}, buf, p)")
-            source.line(f"p += {SIZES[field.element]} * ({count})")
+            cut = "bytes(buf[i : i + 16])" if self._reads_in_place else "buf[i : i + 16]"
+            source.line(f"{target} = [{cut} for i in range(q, p, 16)]")
         else:
-            items, item = source.fresh("items"), source.fresh("item")
-            source.line(f"{target} = {items} = []")
-            with source.block(f"for _ in range({count}):"):
-                self._element(field, item, path)
-                self._flush()
-                source.line(f"{items}.append({item})")
+            source.line(f"{target} = [*{self._unpackers(field)}[n](buf, p)]")
+            source.line(f"p += {SIZES[field.element]} * ({count})")
+
+    def _elements(self, field: Field, target: str, path: str, count: str) -> None:
+        source = self._source
+        items, item = source.fresh("items"), source.fresh("item")
+        source.line(f"{target} = {items} = []")
+        with source.block(f"for _ in range({count}):"):
+            self._element(field, item, path)
+            self._flush()
+            source.line(f"{items}.append({item})")
+
+    def _unpackers(self, field: Field) -> str:
+        name = f"unpack_{field.element}s"
+        if name not in self._source.names:
+            null = 0 if self._is_flexible else -1
+            self._source.bind(name, reader.Unpackers(FORMATS[field.element], null))
+        return name
 
     def _element(self, field: Field, item: str, path: str) -> None:
         if field.struct is not None:
@@ -183,8 +210,6 @@ class _DecodeSource:
 
     def _tags(self, tagged: list[Field], target: str, path: str) -> None:
         source = self._source
-        for field in tagged:
-            self._default(field, f"{target}.{field.name}")
         self._length("B")
         with source.block("if n:"):
             if tagged:
@@ -224,19 +249,30 @@ class _DecodeSource:
             self._value(field, target, path)
         self._flush()
 
-    def _default(self, field: Field, target: str) -> None:
-        source = self._source
-        if field.struct is None or field.is_array or field.default is None:
-            value = repr(field.default)
-            if field.default == ZERO_UUID:
-                value = source.bind("ZERO_UUID", ZERO_UUID)
-            source.line(f"{target} = {'[]' if field.default == () else value}")
-            return
-        inner = source.fresh("item")
-        source.line(f"{target} = {inner} = new({self._class(field.struct)})")
-        for part in field.struct.FIELDS:
-            self._default(part, f"{inner}.{part.name}")
-        source.line(f"{inner}.unknown_tags = ()")
+    def _defaults(self, fields: list[Field], target: str) -> None:
+        """What the bytes do not tell; constants that are the same are stored in one line."""
+        constants: dict[str, str] = {}
+        for field in fields:
+            name = f"{target}.{field.name}"
+            if field.default != ():
+                literal = self._literal(field.default)
+                constants[literal] = f"{constants.get(literal, '')}{name} = "
+            elif field.is_array:
+                self._source.line(f"{name} = []")
+            else:
+                self._default_struct(field, name)
+        for literal, targets in constants.items():
+            self._source.line(targets + literal)
+
+    def _literal(self, value: object) -> str:
+        return self._source.bind("ZERO_UUID", ZERO_UUID) if value == ZERO_UUID else repr(value)
+
+    def _default_struct(self, field: Field, target: str) -> None:
+        assert field.struct is not None
+        inner = self._source.fresh("item")
+        self._source.line(f"{target} = {inner} = new({self._class(field.struct)})")
+        self._defaults(list(field.struct.FIELDS), inner)
+        self._source.line(f"{inner}.unknown_tags = ()")
 
     def _class(self, struct: type[Struct]) -> str:
         return self._source.bind(struct.__name__, struct)
@@ -263,34 +299,3 @@ class _DecodeSource:
             source.line(f"{targets}{comma} = {source.packer('unpack', code)}(buf, p)")
         source.line(f"p += {calcsize('>' + code)}")
         self._run.clear()
-
-    def _element_min_bytes(self, field: Field) -> int:
-        if field.struct is not None:
-            size = self._struct_min_bytes(field.struct)
-        else:
-            size = self._scalar_min_bytes(field.element, is_compact=self._is_flexible)
-        return max(size, 1)
-
-    def _struct_min_bytes(self, struct: type[Struct]) -> int:
-        fields = (f for f in struct.FIELDS if f.is_in(self._version) and f.tag is None)
-        return sum(map(self._min_bytes, fields)) + self._is_flexible
-
-    def _min_bytes(self, field: Field) -> int:
-        is_compact = self._is_flexible and field.compact
-        if field.is_array:
-            return 1 if is_compact else 4
-        if field.struct is None:
-            return self._scalar_min_bytes(field.type, is_compact=is_compact)
-        return 1 if field.is_nullable(self._version) else self._struct_min_bytes(field.struct)
-
-    def _scalar_min_bytes(self, kind: str, *, is_compact: bool) -> int:
-        if kind in SIZES:
-            return SIZES[kind]
-        return 1 if is_compact else calcsize(">" + _LENGTH_FORMATS[kind])
-
-
-def has_records(struct: type[Struct]) -> bool:
-    return any(
-        field.type == "records" or (field.struct is not None and has_records(field.struct))
-        for field in struct.FIELDS
-    )

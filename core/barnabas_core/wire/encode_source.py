@@ -7,15 +7,15 @@ before it, and it is handed out as it is.
 """
 
 from barnabas_core.wire import writer
-from barnabas_core.wire.decode_source import has_records
-from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct
-from barnabas_core.wire.source import FORMATS, Source
+from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, has_records
+from barnabas_core.wire.size import FORMATS, LENGTH_FORMATS
+from barnabas_core.wire.source import Source
 
-_LENGTH_FORMATS = {"string": "h", "bytes": "i", "records": "i"}
 # Literals of the source: what stands before a nullable struct, and the count of no tagged fields.
 _PRESENT = repr(b"\x01")
 _NULL = repr(b"\xff")
-_NULL_TAGGED = _NO_TAGS = repr(b"\x00")
+_NULL_TAGGED = _NULL_COMPACT = _NO_TAGS = repr(b"\x00")
+_NULL_ARRAY = repr(b"\xff\xff\xff\xff")
 
 
 def encode_source(message: type[Message], version: int) -> Source:
@@ -82,7 +82,9 @@ class _EncodeSource:
 
     def _value(self, field: Field, name: str, path: str) -> None:
         is_compact = self._is_flexible and field.compact
-        if field.is_array:
+        if field.is_array and field.element in FORMATS and field.element != "uuid":
+            self._numbers(field, name, is_compact=is_compact)
+        elif field.is_array:
             self._array(field, name, path, is_compact=is_compact)
         elif field.struct is not None:
             self._nested(field, name, path)
@@ -126,7 +128,7 @@ class _EncodeSource:
             table = "string_lengths" if kind == "string" else "lengths"
             self._piece(f"{self._source.bind(table, getattr(writer, table))}[{size}]")
         else:
-            self._run.append((size, _LENGTH_FORMATS.get(kind, "i")))
+            self._run.append((size, LENGTH_FORMATS[kind]))
 
     def _records(self, field: Field, name: str, *, is_compact: bool) -> None:
         assert self._out == "out", "records inside a tagged field"
@@ -139,6 +141,24 @@ class _EncodeSource:
         with source.block(f"if {name} is not None:"):
             source.line(f"parts += (join(out), {name})")
             source.line("out = []")
+
+    def _numbers(self, field: Field, name: str, *, is_compact: bool) -> None:
+        """An array of numbers and its length, at once."""
+        source = self._source
+        pack = f"pack_{field.element}s"
+        if pack not in source.names:
+            code = FORMATS[field.element]
+            source.bind(pack, writer.Packers(code, is_compact=is_compact))
+        data, count = source.fresh("b"), source.fresh("n")
+        length = f"{count} + 1" if is_compact else count
+        source.line(f"{data} = {name}")
+        with source.block(f"if {data} is not None:" if field.is_nullable(self._version) else None):
+            source.line(f"{count} = len({data})")
+            source.line(f"{data} = {pack}[{count}]({length}, *{data})")
+        if field.is_nullable(self._version):
+            with source.block("else:"):
+                source.line(f"{data} = {_NULL_COMPACT if is_compact else _NULL_ARRAY}")
+        self._piece(data)
 
     def _array(self, field: Field, name: str, path: str, *, is_compact: bool) -> None:
         source = self._source
@@ -156,10 +176,6 @@ class _EncodeSource:
         source = self._source
         if field.is_nullable(self._version):
             items = f"{items} or ()"
-        if field.element in FORMATS and field.element != "uuid":
-            source.bind("numbers", writer.numbers)
-            self._piece(f"numbers({FORMATS[field.element]!r}, {items})")
-            return
         self._flush()
         item = source.fresh("item")
         with source.block(f"for {item} in {items}:"):
@@ -194,13 +210,17 @@ class _EncodeSource:
             self._piece(f"tag_section((), {unknown}) if {unknown} else {_NO_TAGS}")
             return
         self._flush()
-        known = self._source.fresh("tagged")
-        self._source.line(f"{known} = []")
-        for field in tagged:
-            name = f"{value}.{field.name}"
-            with self._source.block(f"if {_differs(field, name, self._source)}:"):
-                self._tagged_value(field, name, path + field.name, known)
-        self._piece(f"tag_section({known}, {unknown}) if {known} or {unknown} else {_NO_TAGS}")
+        source = self._source
+        known = source.fresh("tagged")
+        differs = {field: _differs(field, f"{value}.{field.name}", source) for field in tagged}
+        with source.block(f"if {' or '.join([*differs.values(), unknown])}:"):
+            source.line(f"{known} = []")
+            for field, condition in differs.items():
+                with source.block(f"if {condition}:"):
+                    self._tagged_value(field, f"{value}.{field.name}", path + field.name, known)
+            source.line(f"{self._out}.append(tag_section({known}, {unknown}))")
+        with source.block("else:"):
+            source.line(f"{self._out}.append({_NO_TAGS})")
 
     def _tagged_value(self, field: Field, name: str, path: str, known: str) -> None:
         outer, self._out = self._out, self._source.fresh("out")

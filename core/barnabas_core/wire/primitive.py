@@ -36,6 +36,9 @@ def read_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
 
 def continue_uvarint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
     """The rest of an unsigned varint whose first byte, already read, was not its last."""
+    byte = buffer[position]
+    if byte < _MORE:  # two bytes reach 16,383, which most lengths do not exceed
+        return first - _MORE + (byte << 7), position + 1
     value = first & _PAYLOAD
     for shift in (7, 14, 21, 28):
         byte = buffer[position]
@@ -100,7 +103,10 @@ def uuid_text(uuid: bytes) -> str:
 
 def uuid_from_text(text: str) -> bytes:
     """The 16 bytes; ValueError if the text is not a uuid in Kafka's form."""
-    uuid = urlsafe_b64decode(text + "==")
+    try:
+        uuid = urlsafe_b64decode(text + "==")
+    except ValueError:
+        uuid = b""
     if len(uuid) != UUID_BYTES or uuid_text(uuid) != text:
         raise ValueError(f"{text!r} is not a uuid in url-safe base64")
     return uuid

@@ -7,6 +7,7 @@ code, may move a position back, or make room for elements that the bytes left co
 """
 
 import struct
+from collections.abc import Callable
 from typing import NoReturn
 
 from barnabas_core.wire.error import (
@@ -120,6 +121,15 @@ def unknown_tags(buffer: Buffer, position: int, first: int) -> tuple[Tags, int]:
     return tuple(tags), position
 
 
-def numbers(code: str, count: int, buffer: Buffer, position: int) -> list[int]:
-    """An array of numbers of one size; `count` has been checked against the bytes left."""
-    return list(struct.unpack_from(f">{count}{code}", buffer, position))
+class Unpackers(dict[int, Callable[[Buffer, int], tuple[int, ...]]]):
+    """Readers of arrays of numbers, by length field; `null` is what that field says for null."""
+
+    def __init__(self, code: str, null: int) -> None:
+        self._code = code
+        self._null = null
+
+    def __missing__(self, length: int) -> Callable[[Buffer, int], tuple[int, ...]]:
+        unpack = struct.Struct(f">{length - self._null - 1}{self._code}").unpack_from
+        if length <= SMALL:
+            self[length] = unpack
+        return unpack

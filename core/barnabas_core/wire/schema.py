@@ -55,6 +55,27 @@ class Struct:
     __slots__ = ()
     FIELDS: ClassVar[tuple[Field, ...]] = ()
 
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _names(self))
+
+    __hash__ = None  # type: ignore[assignment]  # its fields may change
+
+    def __repr__(self) -> str:
+        """Only what is not the default: a message has the fields of all versions."""
+        plain = type(self)()
+        shown = [
+            f"{name}={getattr(self, name)!r}"
+            for name in _names(self)
+            if getattr(self, name) != getattr(plain, name)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _names(struct: Struct) -> list[str]:
+    return [*(field.name for field in struct.FIELDS), "unknown_tags"]
+
 
 StructType: TypeAlias = type[Struct]
 
@@ -70,6 +91,13 @@ class Message(Struct):
     FLEXIBLE_FROM: ClassVar[int] = NEVER_FLEXIBLE
     # The highest version is still changing in Kafka and is not advertised.
     LATEST_IS_UNSTABLE: ClassVar[bool] = False
+
+
+def has_records(struct: type[Struct]) -> bool:
+    return any(
+        field.type == "records" or (field.struct is not None and has_records(field.struct))
+        for field in struct.FIELDS
+    )
 
 
 def check_version(message: type[Message], version: int) -> None:

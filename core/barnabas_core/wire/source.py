@@ -4,20 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from struct import Struct as Packer
 
-# The wire is big endian; `bool` is a byte that is not zero.
-FORMATS = {
-    "bool": "?",
-    "int8": "b",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "float64": "d",
-    "uuid": "16s",
-}
-SIZES = {kind: Packer(">" + code).size for kind, code in FORMATS.items()}
-
 
 class Source:
     def __init__(self) -> None:
@@ -30,7 +16,11 @@ class Source:
         self._lines.append(self._indent + text)
 
     @contextmanager
-    def block(self, header: str) -> Iterator[None]:
+    def block(self, header: str | None) -> Iterator[None]:
+        """The lines written inside are indented below the header; without one, they are not."""
+        if header is None:
+            yield
+            return
         self.line(header)
         outer, self._indent = self._indent, self._indent + "    "
         yield

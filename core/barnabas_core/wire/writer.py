@@ -1,7 +1,7 @@
 """The rare paths of a compiled encoder, and its table of lengths."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from barnabas_core.wire.error import EncodeError, UnsupportedField
 from barnabas_core.wire.primitive import uvarint_bytes
@@ -55,5 +55,20 @@ def tag_section(known: Tags | list[tuple[int, bytes]], unknown: Tags) -> bytes:
     return b"".join(out)
 
 
-def numbers(code: str, values: Sequence[int]) -> bytes:
-    return struct.pack(f">{len(values)}{code}", *values)
+class Packers(dict[int, Callable[..., bytes]]):
+    """Writers of arrays of numbers, by count; called with the length field and the numbers."""
+
+    def __init__(self, code: str, *, is_compact: bool) -> None:
+        self._code = code
+        self._is_compact = is_compact
+
+    def __missing__(self, count: int) -> Callable[..., bytes]:
+        if count >= SMALL:
+            return self._pack_long
+        length_code = "B" if self._is_compact else "i"
+        self[count] = pack = struct.Struct(f">{length_code}{count}{self._code}").pack
+        return pack
+
+    def _pack_long(self, length: int, *numbers: int) -> bytes:
+        head = uvarint_bytes(length) if self._is_compact else struct.pack(">i", length)
+        return head + struct.pack(f">{len(numbers)}{self._code}", *numbers)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import pytest
 from barnabas_core.log.read import LogRead
-from barnabas_core.ports import Buffer
+from barnabas_core.ports import Buffer, DiskError
 from barnabas_core.runtime.log_setup import EventLog
 from barnabas_core.server.answer import PIECE_BYTES
 from barnabas_core.server.budget import ByteBudget
@@ -71,13 +71,15 @@ class Bench:
         log = EventLog(stream=self.lines)
         self.executor = LoopExecutor()
         self.budget = ByteBudget(budget_bytes)
+        self.disk_errors: list[DiskError] = []
         self.environment = ConnectionEnvironment(
-            Dispatcher([Handler(api, handle) for api, handle in handlers.items()], log),
+            dispatcher=Dispatcher([Handler(api, handle) for api, handle in handlers.items()], log),
             clock=ManualClock(),
             executor=self.executor,
             log=log,
             frame_bytes_max=frame_bytes_max,
             budget=self.budget,
+            on_disk_error=self.disk_errors.append,
         )
         self.lost: list[Connection] = []
         self.transport = self.connect(room)
@@ -337,6 +339,28 @@ def test_an_answer_that_tears_closes_the_connection() -> None:
 
     assert bench.transport.closed
     assert "in the middle of an answer" in bench.lines.getvalue()
+
+
+def test_a_disk_that_fails_in_the_middle_of_an_answer_is_reported() -> None:
+    class Broken(Range):
+        def try_read(self, position: int, size: int) -> Buffer | None:
+            if not self.cold:
+                raise DiskError("/somewhere", "input/output error")
+            return None
+
+        def read(self, position: int, size: int) -> Buffer:
+            raise DiskError("/somewhere", "input/output error")
+
+    async def scenario(*, cold: bool) -> Bench:
+        bench = Bench({ApiKey.FETCH: fetch_of(Broken(100, cold=cold))})
+        bench.transport.give(fetch(1))
+        await turns()
+        return bench
+
+    for cold in (False, True):
+        bench = asyncio.run(scenario(cold=cold))
+        assert bench.transport.closed
+        assert len(bench.disk_errors) == 1
 
 
 def test_a_reader_that_goes_away_during_a_read_in_a_thread_harms_nobody() -> None:

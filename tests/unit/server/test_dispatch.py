@@ -142,7 +142,7 @@ def test_an_answer_that_cannot_be_encoded_does_not_reach_whoever_resolves_it() -
     later.resolve(InitProducerIdResponse(producer_id=2**70))
 
     assert answers == [None]
-    assert "could not be encoded" in lines.getvalue()
+    assert "could not be sent" in lines.getvalue()
 
 
 def test_closing_gives_up_the_tasks_under_way() -> None:

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AddPartitionsToTxnTopic(Struct):
+    """In `transactions.topics` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 5, ""),
         Field("partitions", "[]int32", 0, 5, ()),
@@ -19,8 +21,10 @@ class AddPartitionsToTxnTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AddPartitionsToTxnTransaction(Struct):
+    """In `transactions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("transactional_id", "string", 4, 5, ""),
         Field("producer_id", "int64", 4, 5, 0),
@@ -37,8 +41,10 @@ class AddPartitionsToTxnTransaction(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AddPartitionsToTxnRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 24
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AddPartitionsToTxnPartitionResult(Struct):
+    """In `results_by_transaction.topic_results.results_by_partition` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 5, 0),
         Field("partition_error_code", "int16", 0, 5, 0),
@@ -19,8 +21,10 @@ class AddPartitionsToTxnPartitionResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AddPartitionsToTxnTopicResult(Struct):
+    """In `results_by_transaction.topic_results` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 5, ""),
         Field(
@@ -38,8 +42,10 @@ class AddPartitionsToTxnTopicResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AddPartitionsToTxnResult(Struct):
+    """In `results_by_transaction`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("transactional_id", "string", 4, 5, ""),
         Field(
@@ -57,8 +63,10 @@ class AddPartitionsToTxnResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AddPartitionsToTxnResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 24
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EntityData(Struct):
+    """In `entries.entity`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("entity_type", "string", 0, 1, ""),
         Field("entity_name", "string", 0, 1, "", nullable=(0, 1)),
@@ -19,8 +21,10 @@ class EntityData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OpData(Struct):
+    """In `entries.ops`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("key", "string", 0, 1, ""),
         Field("value", "float64", 0, 1, 0.0),
@@ -33,8 +37,10 @@ class OpData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EntryData(Struct):
+    """In `entries`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("entity", "[]EntityData", 0, 1, (), struct=EntityData),
         Field("ops", "[]OpData", 0, 1, (), struct=OpData),
@@ -45,8 +51,10 @@ class EntryData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterClientQuotasRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 49
     MIN_VERSION: ClassVar[int] = 0

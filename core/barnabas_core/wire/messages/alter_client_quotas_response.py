@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EntityData(Struct):
+    """In `entries.entity`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("entity_type", "string", 0, 1, ""),
         Field("entity_name", "string", 0, 1, "", nullable=(0, 1)),
@@ -19,8 +21,10 @@ class EntityData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EntryData(Struct):
+    """In `entries`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 0, 1, 0),
         Field("error_message", "string", 0, 1, "", nullable=(0, 1)),
@@ -33,8 +37,10 @@ class EntryData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterClientQuotasResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 49
     MIN_VERSION: ClassVar[int] = 0

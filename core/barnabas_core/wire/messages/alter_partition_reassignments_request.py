@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReassignablePartition(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 1, 0),
         Field("replicas", "[]int32", 0, 1, None, nullable=(0, 1)),
@@ -19,8 +21,10 @@ class ReassignablePartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReassignableTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 1, ""),
         Field("partitions", "[]ReassignablePartition", 0, 1, (), struct=ReassignablePartition),
@@ -31,8 +35,10 @@ class ReassignableTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterPartitionReassignmentsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 45
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class BrokerState(Struct):
+    """In `topics.partitions.new_isr_with_epochs`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("broker_id", "int32", 3, 3, 0),
         Field("broker_epoch", "int64", 3, 3, -1),
@@ -19,8 +21,10 @@ class BrokerState(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionData(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 2, 3, 0),
         Field("leader_epoch", "int32", 2, 3, 0),
@@ -39,8 +43,10 @@ class PartitionData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicData(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 2, 3, ZERO_UUID),
         Field("partitions", "[]PartitionData", 2, 3, (), struct=PartitionData),
@@ -51,8 +57,10 @@ class TopicData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterPartitionRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 56
     MIN_VERSION: ClassVar[int] = 2

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterReplicaLogDirTopic(Struct):
+    """In `dirs.topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 2, ""),
         Field("partitions", "[]int32", 1, 2, ()),
@@ -19,8 +21,10 @@ class AlterReplicaLogDirTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterReplicaLogDir(Struct):
+    """In `dirs`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("path", "string", 1, 2, ""),
         Field("topics", "[]AlterReplicaLogDirTopic", 1, 2, (), struct=AlterReplicaLogDirTopic),
@@ -31,8 +35,10 @@ class AlterReplicaLogDir(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterReplicaLogDirsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 34
     MIN_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterReplicaLogDirPartitionResult(Struct):
+    """In `results.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 1, 2, 0),
         Field("error_code", "int16", 1, 2, 0),
@@ -19,8 +21,10 @@ class AlterReplicaLogDirPartitionResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterReplicaLogDirTopicResult(Struct):
+    """In `results`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 1, 2, ""),
         Field(
@@ -38,8 +42,10 @@ class AlterReplicaLogDirTopicResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterReplicaLogDirsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 34
     MIN_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterShareGroupOffsetsResponsePartition(Struct):
+    """In `responses.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 0, 0),
         Field("error_code", "int16", 0, 0, 0),
@@ -21,8 +23,10 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterShareGroupOffsetsResponseTopic(Struct):
+    """In `responses`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 0, 0, ""),
         Field("topic_id", "uuid", 0, 0, ZERO_UUID),
@@ -42,8 +46,10 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterShareGroupOffsetsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 91
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ScramCredentialDeletion(Struct):
+    """In `deletions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field("mechanism", "int8", 0, 0, 0),
@@ -19,8 +21,10 @@ class ScramCredentialDeletion(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ScramCredentialUpsertion(Struct):
+    """In `upsertions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field("mechanism", "int8", 0, 0, 0),
@@ -37,8 +41,10 @@ class ScramCredentialUpsertion(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterUserScramCredentialsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 51
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ApiVersion(Struct):
+    """In `api_keys`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("api_key", "int16", 0, 5, 0),
         Field("min_version", "int16", 0, 5, 0),
@@ -21,8 +23,10 @@ class ApiVersion(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SupportedFeatureKey(Struct):
+    """In `supported_features`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 3, 5, ""),
         Field("min_version", "int16", 3, 5, 0),
@@ -35,8 +39,10 @@ class SupportedFeatureKey(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FinalizedFeatureKey(Struct):
+    """In `finalized_features`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 3, 5, ""),
         Field("max_version_level", "int16", 3, 5, 0),
@@ -49,8 +55,10 @@ class FinalizedFeatureKey(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ApiVersionsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 18
     MIN_VERSION: ClassVar[int] = 0

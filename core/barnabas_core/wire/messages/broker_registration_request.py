@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Listener(Struct):
+    """In `listeners`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 4, ""),
         Field("host", "string", 0, 4, ""),
@@ -23,8 +25,10 @@ class Listener(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Feature(Struct):
+    """In `features`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 4, ""),
         Field("min_supported_version", "int16", 0, 4, 0),
@@ -37,8 +41,10 @@ class Feature(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class BrokerRegistrationRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 62
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EntityData(Struct):
+    """In `entity`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("entity_type", "string", 0, 0, ""),
         Field("entity_name", "string", 0, 0, "", nullable=(0, 0)),
@@ -19,8 +21,10 @@ class EntityData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ClientQuotaRecord(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "metadata-record"
     KEY: ClassVar[int | None] = 14
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ConsumerGroupCurrentMemberAssignmentKey(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-key"
     KEY: ClassVar[int | None] = 8
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicPartitions(Struct):
+    """In `groups.members.assignment.topic_partitions` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 0, 1, ZERO_UUID),
         Field("topic_name", "string", 0, 1, ""),
@@ -21,8 +23,10 @@ class TopicPartitions(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Assignment(Struct):
+    """In `groups.members.assignment` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_partitions", "[]TopicPartitions", 0, 1, (), struct=TopicPartitions),
     )
@@ -31,8 +35,10 @@ class Assignment(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Member(Struct):
+    """In `groups.members`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("member_id", "string", 0, 1, ""),
         Field("instance_id", "string", 0, 1, None, nullable=(0, 1)),
@@ -61,8 +67,10 @@ class Member(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribedGroup(Struct):
+    """In `groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 0, 1, 0),
         Field("error_message", "string", 0, 1, None, nullable=(0, 1)),
@@ -87,8 +95,10 @@ class DescribedGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ConsumerGroupDescribeResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 69
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ClassicProtocol(Struct):
+    """In `classic_member_metadata.supported_protocols`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field("metadata", "bytes", 0, 0, b""),
@@ -19,8 +21,10 @@ class ClassicProtocol(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ClassicMemberMetadata(Struct):
+    """In `classic_member_metadata`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("session_timeout_ms", "int32", 0, 0, 0),
         Field("supported_protocols", "[]ClassicProtocol", 0, 0, (), struct=ClassicProtocol),
@@ -31,8 +35,10 @@ class ClassicMemberMetadata(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ConsumerGroupMemberMetadataValue(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-value"
     KEY: ClassVar[int | None] = 5
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionMetadata(Struct):
+    """In `topics.partition_metadata`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition", "int32", 0, 0, 0),
         Field("racks", "[]string", 0, 0, ()),
@@ -19,8 +21,10 @@ class PartitionMetadata(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicMetadata(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 0, 0, ZERO_UUID),
         Field("topic_name", "string", 0, 0, ""),
@@ -35,8 +39,10 @@ class TopicMetadata(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ConsumerGroupPartitionMetadataValue(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-value"
     KEY: ClassVar[int | None] = 4
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicPartition(Struct):
+    """In `topic_partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 0, 0, ZERO_UUID),
         Field("partitions", "[]int32", 0, 0, ()),
@@ -19,8 +21,10 @@ class TopicPartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ConsumerGroupTargetAssignmentMemberValue(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-value"
     KEY: ClassVar[int | None] = 7
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicPartition(Struct):
+    """In `assigned_partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 0, 3, ""),
         Field("partitions", "[]int32", 0, 3, ()),
@@ -19,8 +21,10 @@ class TopicPartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ConsumerProtocolAssignment(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "data"
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 3

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AclCreation(Struct):
+    """In `creations`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("resource_type", "int8", 1, 3, 0),
         Field("resource_name", "string", 1, 3, ""),
@@ -29,8 +31,10 @@ class AclCreation(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreateAclsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 30
     MIN_VERSION: ClassVar[int] = 1

@@ -7,16 +7,20 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreatePartitionsAssignment(Struct):
+    """In `topics.assignments`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (Field("broker_ids", "[]int32", 0, 3, ()),)
 
     broker_ids: list[int] = field(default_factory=list)
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreatePartitionsTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 3, ""),
         Field("count", "int32", 0, 3, 0),
@@ -37,8 +41,10 @@ class CreatePartitionsTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreatePartitionsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 37
     MIN_VERSION: ClassVar[int] = 0

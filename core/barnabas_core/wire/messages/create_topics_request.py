@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreatableReplicaAssignment(Struct):
+    """In `topics.assignments`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 2, 7, 0),
         Field("broker_ids", "[]int32", 2, 7, ()),
@@ -19,8 +21,10 @@ class CreatableReplicaAssignment(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreatableTopicConfig(Struct):
+    """In `topics.configs`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 2, 7, ""),
         Field("value", "string", 2, 7, "", nullable=(2, 7)),
@@ -31,8 +35,10 @@ class CreatableTopicConfig(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreatableTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 2, 7, ""),
         Field("num_partitions", "int32", 2, 7, 0),
@@ -56,8 +62,10 @@ class CreatableTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreateTopicsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 19
     MIN_VERSION: ClassVar[int] = 2

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreatableTopicConfigs(Struct):
+    """In `topics.configs`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 5, 7, ""),
         Field("value", "string", 5, 7, "", nullable=(5, 7)),
@@ -25,8 +27,10 @@ class CreatableTopicConfigs(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreatableTopicResult(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 2, 7, ""),
         Field("topic_id", "uuid", 7, 7, ZERO_UUID, ignorable=True),
@@ -58,8 +62,10 @@ class CreatableTopicResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CreateTopicsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 19
     MIN_VERSION: ClassVar[int] = 2

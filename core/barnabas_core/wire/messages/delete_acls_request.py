@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteAclsFilter(Struct):
+    """In `filters`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("resource_type_filter", "int8", 1, 3, 0),
         Field("resource_name_filter", "string", 1, 3, "", nullable=(1, 3)),
@@ -29,8 +31,10 @@ class DeleteAclsFilter(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteAclsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 31
     MIN_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteAclsMatchingAcl(Struct):
+    """In `filter_results.matching_acls`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 1, 3, 0),
         Field("error_message", "string", 1, 3, "", nullable=(1, 3)),
@@ -33,8 +35,10 @@ class DeleteAclsMatchingAcl(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteAclsFilterResult(Struct):
+    """In `filter_results`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 1, 3, 0),
         Field("error_message", "string", 1, 3, "", nullable=(1, 3)),
@@ -47,8 +51,10 @@ class DeleteAclsFilterResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteAclsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 31
     MIN_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteRecordsPartitionResult(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 2, 0),
         Field("low_watermark", "int64", 0, 2, 0),
@@ -21,8 +23,10 @@ class DeleteRecordsPartitionResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteRecordsTopicResult(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 2, ""),
         Field(
@@ -40,8 +44,10 @@ class DeleteRecordsTopicResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteRecordsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 21
     MIN_VERSION: ClassVar[int] = 0

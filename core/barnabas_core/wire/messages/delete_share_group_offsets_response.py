@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteShareGroupOffsetsResponseTopic(Struct):
+    """In `responses`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 0, 0, ""),
         Field("topic_id", "uuid", 0, 0, ZERO_UUID),
@@ -23,8 +25,10 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteShareGroupOffsetsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 92
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeletableTopicResult(Struct):
+    """In `responses`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 6, "", nullable=(6, 6)),
         Field("topic_id", "uuid", 6, 6, ZERO_UUID, ignorable=True),
@@ -23,8 +25,10 @@ class DeletableTopicResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DeleteTopicsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 20
     MIN_VERSION: ClassVar[int] = 1

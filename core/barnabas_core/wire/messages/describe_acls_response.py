@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AclDescription(Struct):
+    """In `resources.acls`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("principal", "string", 1, 3, ""),
         Field("host", "string", 1, 3, ""),
@@ -23,8 +25,10 @@ class AclDescription(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeAclsResource(Struct):
+    """In `resources`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("resource_type", "int8", 1, 3, 0),
         Field("resource_name", "string", 1, 3, ""),
@@ -39,8 +43,10 @@ class DescribeAclsResource(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeAclsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 29
     MIN_VERSION: ClassVar[int] = 1

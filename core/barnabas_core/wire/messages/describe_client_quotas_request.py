@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ComponentData(Struct):
+    """In `components`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("entity_type", "string", 0, 1, ""),
         Field("match_type", "int8", 0, 1, 0),
@@ -21,8 +23,10 @@ class ComponentData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeClientQuotasRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 48
     MIN_VERSION: ClassVar[int] = 0

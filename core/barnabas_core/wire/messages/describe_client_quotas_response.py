@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EntityData(Struct):
+    """In `entries.entity`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("entity_type", "string", 0, 1, ""),
         Field("entity_name", "string", 0, 1, "", nullable=(0, 1)),
@@ -19,8 +21,10 @@ class EntityData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ValueData(Struct):
+    """In `entries.values`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("key", "string", 0, 1, ""),
         Field("value", "float64", 0, 1, 0.0),
@@ -31,8 +35,10 @@ class ValueData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EntryData(Struct):
+    """In `entries`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("entity", "[]EntityData", 0, 1, (), struct=EntityData),
         Field("values", "[]ValueData", 0, 1, (), struct=ValueData),
@@ -43,8 +49,10 @@ class EntryData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeClientQuotasResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 48
     MIN_VERSION: ClassVar[int] = 0

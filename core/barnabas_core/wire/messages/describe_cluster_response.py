@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeClusterBroker(Struct):
+    """In `brokers`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("broker_id", "int32", 0, 2, 0),
         Field("host", "string", 0, 2, ""),
@@ -25,8 +27,10 @@ class DescribeClusterBroker(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeClusterResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 60
     MIN_VERSION: ClassVar[int] = 0

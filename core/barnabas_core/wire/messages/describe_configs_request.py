@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeConfigsResource(Struct):
+    """In `resources`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("resource_type", "int8", 1, 4, 0),
         Field("resource_name", "string", 1, 4, ""),
@@ -21,8 +23,10 @@ class DescribeConfigsResource(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeConfigsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 32
     MIN_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeConfigsSynonym(Struct):
+    """In `results.configs.synonyms`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 4, ""),
         Field("value", "string", 1, 4, "", nullable=(1, 4)),
@@ -21,8 +23,10 @@ class DescribeConfigsSynonym(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeConfigsResourceResult(Struct):
+    """In `results.configs`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 4, ""),
         Field("value", "string", 1, 4, "", nullable=(1, 4)),
@@ -45,8 +49,10 @@ class DescribeConfigsResourceResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeConfigsResult(Struct):
+    """In `results`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 1, 4, 0),
         Field("error_message", "string", 1, 4, "", nullable=(1, 4)),
@@ -70,8 +76,10 @@ class DescribeConfigsResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeConfigsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 32
     MIN_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeDelegationTokenOwner(Struct):
+    """In `owners`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("principal_type", "string", 1, 3, ""),
         Field("principal_name", "string", 1, 3, ""),
@@ -19,8 +21,10 @@ class DescribeDelegationTokenOwner(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeDelegationTokenRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 41
     MIN_VERSION: ClassVar[int] = 1

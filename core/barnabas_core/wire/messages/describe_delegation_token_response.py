@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribedDelegationTokenRenewer(Struct):
+    """In `tokens.renewers`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("principal_type", "string", 1, 3, ""),
         Field("principal_name", "string", 1, 3, ""),
@@ -19,8 +21,10 @@ class DescribedDelegationTokenRenewer(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribedDelegationToken(Struct):
+    """In `tokens`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("principal_type", "string", 1, 3, ""),
         Field("principal_name", "string", 1, 3, ""),
@@ -54,8 +58,10 @@ class DescribedDelegationToken(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeDelegationTokenResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 41
     MIN_VERSION: ClassVar[int] = 1

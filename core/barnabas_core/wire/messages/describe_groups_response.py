@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribedGroupMember(Struct):
+    """In `groups.members`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("member_id", "string", 0, 6, ""),
         Field("group_instance_id", "string", 4, 6, None, nullable=(4, 6), ignorable=True),
@@ -27,8 +29,10 @@ class DescribedGroupMember(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribedGroup(Struct):
+    """In `groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 0, 6, 0),
         Field("error_message", "string", 6, 6, None, nullable=(6, 6)),
@@ -51,8 +55,10 @@ class DescribedGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeGroupsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 15
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeLogDirsPartition(Struct):
+    """In `results.topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 1, 5, 0),
         Field("partition_size", "int64", 1, 5, 0),
@@ -23,8 +25,10 @@ class DescribeLogDirsPartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeLogDirsTopic(Struct):
+    """In `results.topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 5, ""),
         Field(
@@ -37,8 +41,10 @@ class DescribeLogDirsTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeLogDirsResult(Struct):
+    """In `results`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 1, 5, 0),
         Field("log_dir", "string", 1, 5, ""),
@@ -57,8 +63,10 @@ class DescribeLogDirsResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeLogDirsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 35
     MIN_VERSION: ClassVar[int] = 1

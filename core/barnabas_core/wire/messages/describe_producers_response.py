@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ProducerState(Struct):
+    """In `topics.partitions.active_producers`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("producer_id", "int64", 0, 0, 0),
         Field("producer_epoch", "int32", 0, 0, 0),
@@ -27,8 +29,10 @@ class ProducerState(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionResponse(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 0, 0),
         Field("error_code", "int16", 0, 0, 0),
@@ -43,8 +47,10 @@ class PartitionResponse(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicResponse(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field("partitions", "[]PartitionResponse", 0, 0, (), struct=PartitionResponse),
@@ -55,8 +61,10 @@ class TopicResponse(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeProducersResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 61
     MIN_VERSION: ClassVar[int] = 0

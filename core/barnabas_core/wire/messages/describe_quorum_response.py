@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReplicaState(Struct):
+    """In `topics.partitions.current_voters` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("replica_id", "int32", 0, 2, 0),
         Field("replica_directory_id", "uuid", 2, 2, ZERO_UUID),
@@ -25,8 +27,10 @@ class ReplicaState(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionData(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 2, 0),
         Field("error_code", "int16", 0, 2, 0),
@@ -49,8 +53,10 @@ class PartitionData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicData(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 0, 2, ""),
         Field("partitions", "[]PartitionData", 0, 2, (), struct=PartitionData),
@@ -61,8 +67,10 @@ class TopicData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Listener(Struct):
+    """In `nodes.listeners`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 2, 2, ""),
         Field("host", "string", 2, 2, ""),
@@ -75,8 +83,10 @@ class Listener(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Node(Struct):
+    """In `nodes`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("node_id", "int32", 2, 2, 0),
         Field("listeners", "[]Listener", 2, 2, (), struct=Listener),
@@ -87,8 +97,10 @@ class Node(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeQuorumResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 55
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeShareGroupOffsetsRequestTopic(Struct):
+    """In `groups.topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 0, 1, ""),
         Field("partitions", "[]int32", 0, 1, ()),
@@ -19,8 +21,10 @@ class DescribeShareGroupOffsetsRequestTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeShareGroupOffsetsRequestGroup(Struct):
+    """In `groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("group_id", "string", 0, 1, ""),
         Field(
@@ -39,8 +43,10 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeShareGroupOffsetsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 90
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeShareGroupOffsetsResponsePartition(Struct):
+    """In `groups.topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 1, 0),
         Field("start_offset", "int64", 0, 1, 0),
@@ -27,8 +29,10 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeShareGroupOffsetsResponseTopic(Struct):
+    """In `groups.topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 0, 1, ""),
         Field("topic_id", "uuid", 0, 1, ZERO_UUID),
@@ -48,8 +52,10 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeShareGroupOffsetsResponseGroup(Struct):
+    """In `groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("group_id", "string", 0, 1, ""),
         Field(
@@ -71,8 +77,10 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeShareGroupOffsetsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 90
     MIN_VERSION: ClassVar[int] = 0

@@ -7,16 +7,20 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicRequest(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (Field("name", "string", 0, 0, ""),)
 
     name: str = ""
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Cursor(Struct):
+    """In `cursor`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 0, 0, ""),
         Field("partition_index", "int32", 0, 0, 0),
@@ -27,8 +31,10 @@ class Cursor(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeTopicPartitionsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 75
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeTopicPartitionsResponsePartition(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 0, 0, 0),
         Field("partition_index", "int32", 0, 0, 0),
@@ -33,8 +35,10 @@ class DescribeTopicPartitionsResponsePartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeTopicPartitionsResponseTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 0, 0, 0),
         Field("name", "string", 0, 0, "", nullable=(0, 0)),
@@ -60,8 +64,10 @@ class DescribeTopicPartitionsResponseTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Cursor(Struct):
+    """In `next_cursor`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 0, 0, ""),
         Field("partition_index", "int32", 0, 0, 0),
@@ -72,8 +78,10 @@ class Cursor(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeTopicPartitionsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 75
     MIN_VERSION: ClassVar[int] = 0

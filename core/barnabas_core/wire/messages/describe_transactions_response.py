@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicData(Struct):
+    """In `transaction_states.topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 0, 0, ""),
         Field("partitions", "[]int32", 0, 0, ()),
@@ -19,8 +21,10 @@ class TopicData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TransactionState(Struct):
+    """In `transaction_states`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 0, 0, 0),
         Field("transactional_id", "string", 0, 0, ""),
@@ -43,8 +47,10 @@ class TransactionState(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeTransactionsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 65
     MIN_VERSION: ClassVar[int] = 0

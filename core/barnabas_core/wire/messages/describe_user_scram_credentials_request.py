@@ -7,16 +7,20 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class UserName(Struct):
+    """In `users`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (Field("name", "string", 0, 0, ""),)
 
     name: str = ""
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeUserScramCredentialsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 50
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CredentialInfo(Struct):
+    """In `results.credential_infos`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("mechanism", "int8", 0, 0, 0),
         Field("iterations", "int32", 0, 0, 0),
@@ -19,8 +21,10 @@ class CredentialInfo(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeUserScramCredentialsResult(Struct):
+    """In `results`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("user", "string", 0, 0, ""),
         Field("error_code", "int16", 0, 0, 0),
@@ -35,8 +39,10 @@ class DescribeUserScramCredentialsResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribeUserScramCredentialsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 50
     MIN_VERSION: ClassVar[int] = 0

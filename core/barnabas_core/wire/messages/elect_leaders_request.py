@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicPartitions(Struct):
+    """In `topic_partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 0, 2, ""),
         Field("partitions", "[]int32", 0, 2, ()),
@@ -19,8 +21,10 @@ class TopicPartitions(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ElectLeadersRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 43
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionResult(Struct):
+    """In `replica_election_results.partition_result`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_id", "int32", 0, 2, 0),
         Field("error_code", "int16", 0, 2, 0),
@@ -21,8 +23,10 @@ class PartitionResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReplicaElectionResult(Struct):
+    """In `replica_election_results`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 0, 2, ""),
         Field("partition_result", "[]PartitionResult", 0, 2, (), struct=PartitionResult),
@@ -33,8 +37,10 @@ class ReplicaElectionResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ElectLeadersResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 43
     MIN_VERSION: ClassVar[int] = 0

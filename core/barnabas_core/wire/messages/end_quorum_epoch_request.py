@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReplicaInfo(Struct):
+    """In `topics.partitions.preferred_candidates`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("candidate_id", "int32", 1, 1, 0),
         Field("candidate_directory_id", "uuid", 1, 1, ZERO_UUID),
@@ -19,8 +21,10 @@ class ReplicaInfo(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionData(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 1, 0),
         Field("leader_id", "int32", 0, 1, 0),
@@ -39,8 +43,10 @@ class PartitionData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicData(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 0, 1, ""),
         Field("partitions", "[]PartitionData", 0, 1, (), struct=PartitionData),
@@ -51,8 +57,10 @@ class TopicData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class LeaderEndpoint(Struct):
+    """In `leader_endpoints`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 1, ""),
         Field("host", "string", 1, 1, ""),
@@ -65,8 +73,10 @@ class LeaderEndpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EndQuorumEpochRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 54
     MIN_VERSION: ClassVar[int] = 0

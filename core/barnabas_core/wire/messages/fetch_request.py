@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReplicaState(Struct):
+    """In `replica_state`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("replica_id", "int32", 15, 18, -1),
         Field("replica_epoch", "int64", 15, 18, -1),
@@ -19,8 +21,10 @@ class ReplicaState(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FetchPartition(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition", "int32", 4, 18, 0),
         Field("current_leader_epoch", "int32", 9, 18, -1, ignorable=True),
@@ -43,8 +47,10 @@ class FetchPartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FetchTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 4, 12, "", ignorable=True),
         Field("topic_id", "uuid", 13, 18, ZERO_UUID, ignorable=True),
@@ -57,8 +63,10 @@ class FetchTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ForgottenTopic(Struct):
+    """In `forgotten_topics_data`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 7, 12, "", ignorable=True),
         Field("topic_id", "uuid", 13, 18, ZERO_UUID, ignorable=True),
@@ -71,8 +79,10 @@ class ForgottenTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FetchRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 1
     MIN_VERSION: ClassVar[int] = 4

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Part, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EpochEndOffset(Struct):
+    """In `responses.partitions.diverging_epoch`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("epoch", "int32", 12, 18, -1),
         Field("end_offset", "int64", 12, 18, -1),
@@ -19,8 +21,10 @@ class EpochEndOffset(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class LeaderIdAndEpoch(Struct):
+    """In `responses.partitions.current_leader`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("leader_id", "int32", 12, 18, -1),
         Field("leader_epoch", "int32", 12, 18, -1),
@@ -31,8 +35,10 @@ class LeaderIdAndEpoch(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SnapshotId(Struct):
+    """In `responses.partitions.snapshot_id`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("end_offset", "int64", 12, 18, -1),
         Field("epoch", "int32", 12, 18, -1),
@@ -43,8 +49,10 @@ class SnapshotId(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AbortedTransaction(Struct):
+    """In `responses.partitions.aborted_transactions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("producer_id", "int64", 4, 18, 0),
         Field("first_offset", "int64", 4, 18, 0),
@@ -55,8 +63,10 @@ class AbortedTransaction(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionData(Struct):
+    """In `responses.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 4, 18, 0),
         Field("error_code", "int16", 4, 18, 0),
@@ -93,8 +103,10 @@ class PartitionData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FetchableTopicResponse(Struct):
+    """In `responses`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 4, 12, "", ignorable=True),
         Field("topic_id", "uuid", 13, 18, ZERO_UUID, ignorable=True),
@@ -107,8 +119,10 @@ class FetchableTopicResponse(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class NodeEndpoint(Struct):
+    """In `node_endpoints`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("node_id", "int32", 16, 18, 0),
         Field("host", "string", 16, 18, ""),
@@ -123,8 +137,10 @@ class NodeEndpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FetchResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 1
     MIN_VERSION: ClassVar[int] = 4

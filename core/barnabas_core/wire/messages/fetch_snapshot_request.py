@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SnapshotId(Struct):
+    """In `topics.partitions.snapshot_id`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("end_offset", "int64", 0, 1, 0),
         Field("epoch", "int32", 0, 1, 0),
@@ -19,8 +21,10 @@ class SnapshotId(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionSnapshot(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition", "int32", 0, 1, 0),
         Field("current_leader_epoch", "int32", 0, 1, 0),
@@ -37,8 +41,10 @@ class PartitionSnapshot(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicSnapshot(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 1, ""),
         Field("partitions", "[]PartitionSnapshot", 0, 1, (), struct=PartitionSnapshot),
@@ -49,8 +55,10 @@ class TopicSnapshot(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FetchSnapshotRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 59
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Part, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SnapshotId(Struct):
+    """In `topics.partitions.snapshot_id`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("end_offset", "int64", 0, 1, 0),
         Field("epoch", "int32", 0, 1, 0),
@@ -19,8 +21,10 @@ class SnapshotId(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class LeaderIdAndEpoch(Struct):
+    """In `topics.partitions.current_leader`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("leader_id", "int32", 0, 1, 0),
         Field("leader_epoch", "int32", 0, 1, 0),
@@ -31,8 +35,10 @@ class LeaderIdAndEpoch(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionSnapshot(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("index", "int32", 0, 1, 0),
         Field("error_code", "int16", 0, 1, 0),
@@ -53,8 +59,10 @@ class PartitionSnapshot(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicSnapshot(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 1, ""),
         Field("partitions", "[]PartitionSnapshot", 0, 1, (), struct=PartitionSnapshot),
@@ -65,8 +73,10 @@ class TopicSnapshot(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class NodeEndpoint(Struct):
+    """In `node_endpoints`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("node_id", "int32", 1, 1, 0),
         Field("host", "string", 1, 1, ""),
@@ -79,8 +89,10 @@ class NodeEndpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FetchSnapshotResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 59
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Coordinator(Struct):
+    """In `coordinators`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("key", "string", 4, 6, ""),
         Field("node_id", "int32", 4, 6, 0),
@@ -27,8 +29,10 @@ class Coordinator(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FindCoordinatorResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 10
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class MemberMetadata(Struct):
+    """In `members`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("member_id", "string", 0, 4, ""),
         Field("group_instance_id", "string", 3, 4, None, nullable=(3, 4), ignorable=True),
@@ -31,8 +33,10 @@ class MemberMetadata(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class GroupMetadataValue(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-value"
     KEY: ClassVar[int | None] = 2
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterableConfig(Struct):
+    """In `resources.configs`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 1, ""),
         Field("config_operation", "int8", 0, 1, 0),
@@ -21,8 +23,10 @@ class AlterableConfig(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AlterConfigsResource(Struct):
+    """In `resources`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("resource_type", "int8", 0, 1, 0),
         Field("resource_name", "string", 0, 1, ""),
@@ -35,8 +39,10 @@ class AlterConfigsResource(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class IncrementalAlterConfigsRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 44
     MIN_VERSION: ClassVar[int] = 0

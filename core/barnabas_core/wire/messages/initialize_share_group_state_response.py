@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionResult(Struct):
+    """In `results.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition", "int32", 0, 0, 0),
         Field("error_code", "int16", 0, 0, 0),
@@ -21,8 +23,10 @@ class PartitionResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class InitializeStateResult(Struct):
+    """In `results`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 0, 0, ZERO_UUID),
         Field("partitions", "[]PartitionResult", 0, 0, (), struct=PartitionResult),
@@ -33,8 +37,10 @@ class InitializeStateResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class InitializeShareGroupStateResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 83
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class JoinGroupRequestProtocol(Struct):
+    """In `protocols`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 9, ""),
         Field("metadata", "bytes", 0, 9, b""),
@@ -19,8 +21,10 @@ class JoinGroupRequestProtocol(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class JoinGroupRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 11
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class JoinGroupResponseMember(Struct):
+    """In `members`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("member_id", "string", 0, 9, ""),
         Field("group_instance_id", "string", 5, 9, None, nullable=(5, 9), ignorable=True),
@@ -21,8 +23,10 @@ class JoinGroupResponseMember(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class JoinGroupResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 11
     MIN_VERSION: ClassVar[int] = 0

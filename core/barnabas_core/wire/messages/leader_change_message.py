@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Voter(Struct):
+    """In `voters` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("voter_id", "int32", 0, 1, 0),
         Field("voter_directory_id", "uuid", 1, 1, ZERO_UUID),
@@ -19,8 +21,10 @@ class Voter(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class LeaderChangeMessage(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "data"
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class MemberIdentity(Struct):
+    """In `members`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("member_id", "string", 3, 5, ""),
         Field("group_instance_id", "string", 3, 5, None, nullable=(3, 5)),
@@ -21,8 +23,10 @@ class MemberIdentity(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class LeaveGroupRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 13
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ConfigResource(Struct):
+    """In `config_resources`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("resource_name", "string", 0, 1, ""),
         Field("resource_type", "int8", 1, 1, 16, ignorable=True),
@@ -19,8 +21,10 @@ class ConfigResource(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ListConfigResourcesResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 74
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OngoingPartitionReassignment(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 0, 0),
         Field("replicas", "[]int32", 0, 0, ()),
@@ -23,8 +25,10 @@ class OngoingPartitionReassignment(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OngoingTopicReassignment(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field(
@@ -42,8 +46,10 @@ class OngoingTopicReassignment(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ListPartitionReassignmentsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 46
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TransactionState(Struct):
+    """In `transaction_states`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("transactional_id", "string", 0, 2, ""),
         Field("producer_id", "int64", 0, 2, 0),
@@ -21,8 +23,10 @@ class TransactionState(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ListTransactionsResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 66
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class MetadataResponseBroker(Struct):
+    """In `brokers`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("node_id", "int32", 0, 13, 0),
         Field("host", "string", 0, 13, ""),
@@ -23,8 +25,10 @@ class MetadataResponseBroker(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class MetadataResponsePartition(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 0, 13, 0),
         Field("partition_index", "int32", 0, 13, 0),
@@ -45,8 +49,10 @@ class MetadataResponsePartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class MetadataResponseTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 0, 13, 0),
         Field("name", "string", 0, 13, "", nullable=(12, 13)),
@@ -67,8 +73,10 @@ class MetadataResponseTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class MetadataResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 3
     MIN_VERSION: ClassVar[int] = 0

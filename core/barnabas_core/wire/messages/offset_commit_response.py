@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetCommitResponsePartition(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 2, 10, 0),
         Field("error_code", "int16", 2, 10, 0),
@@ -19,8 +21,10 @@ class OffsetCommitResponsePartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetCommitResponseTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 2, 9, "", ignorable=True),
         Field("topic_id", "uuid", 10, 10, ZERO_UUID, ignorable=True),
@@ -40,8 +44,10 @@ class OffsetCommitResponseTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetCommitResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 8
     MIN_VERSION: ClassVar[int] = 2

@@ -7,16 +7,20 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetDeleteRequestPartition(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (Field("partition_index", "int32", 0, 0, 0),)
 
     partition_index: int = 0
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetDeleteRequestTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field(
@@ -34,8 +38,10 @@ class OffsetDeleteRequestTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetDeleteRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 47
     MIN_VERSION: ClassVar[int] = 0

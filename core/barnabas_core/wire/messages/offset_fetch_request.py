@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchRequestTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 7, ""),
         Field("partition_indexes", "[]int32", 1, 7, ()),
@@ -19,8 +21,10 @@ class OffsetFetchRequestTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchRequestTopics(Struct):
+    """In `groups.topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 8, 9, "", ignorable=True),
         Field("topic_id", "uuid", 10, 10, ZERO_UUID, ignorable=True),
@@ -33,8 +37,10 @@ class OffsetFetchRequestTopics(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchRequestGroup(Struct):
+    """In `groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("group_id", "string", 8, 10, ""),
         Field("member_id", "string", 9, 10, None, nullable=(9, 10), ignorable=True),
@@ -57,8 +63,10 @@ class OffsetFetchRequestGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 9
     MIN_VERSION: ClassVar[int] = 1

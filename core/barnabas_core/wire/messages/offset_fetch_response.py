@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchResponsePartition(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 1, 7, 0),
         Field("committed_offset", "int64", 1, 7, 0),
@@ -25,8 +27,10 @@ class OffsetFetchResponsePartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchResponseTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 7, ""),
         Field(
@@ -44,8 +48,10 @@ class OffsetFetchResponseTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchResponsePartitions(Struct):
+    """In `groups.topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 8, 10, 0),
         Field("committed_offset", "int64", 8, 10, 0),
@@ -62,8 +68,10 @@ class OffsetFetchResponsePartitions(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchResponseTopics(Struct):
+    """In `groups.topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 8, 9, "", ignorable=True),
         Field("topic_id", "uuid", 10, 10, ZERO_UUID, ignorable=True),
@@ -83,8 +91,10 @@ class OffsetFetchResponseTopics(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchResponseGroup(Struct):
+    """In `groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("group_id", "string", 8, 10, ""),
         Field("topics", "[]OffsetFetchResponseTopics", 8, 10, (), struct=OffsetFetchResponseTopics),
@@ -97,8 +107,10 @@ class OffsetFetchResponseGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetFetchResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 9
     MIN_VERSION: ClassVar[int] = 1

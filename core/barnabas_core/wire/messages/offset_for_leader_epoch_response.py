@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EpochEndOffset(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 2, 4, 0),
         Field("partition", "int32", 2, 4, 0),
@@ -23,8 +25,10 @@ class EpochEndOffset(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetForLeaderTopicResult(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 2, 4, ""),
         Field("partitions", "[]EpochEndOffset", 2, 4, (), struct=EpochEndOffset),
@@ -35,8 +39,10 @@ class OffsetForLeaderTopicResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class OffsetForLeaderEpochResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 23
     MIN_VERSION: ClassVar[int] = 2

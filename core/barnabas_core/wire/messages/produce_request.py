@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Buffer, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionProduceData(Struct):
+    """In `topic_data.partition_data`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("index", "int32", 3, 13, 0),
         Field("records", "records", 3, 13, None, nullable=(3, 13)),
@@ -19,8 +21,10 @@ class PartitionProduceData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicProduceData(Struct):
+    """In `topic_data`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 3, 12, "", ignorable=True),
         Field("topic_id", "uuid", 13, 13, ZERO_UUID, ignorable=True),
@@ -33,8 +37,10 @@ class TopicProduceData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ProduceRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 0
     MIN_VERSION: ClassVar[int] = 3

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class BatchIndexAndErrorMessage(Struct):
+    """In `responses.partition_responses.record_errors`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("batch_index", "int32", 8, 13, 0),
         Field("batch_index_error_message", "string", 8, 13, None, nullable=(8, 13)),
@@ -19,8 +21,10 @@ class BatchIndexAndErrorMessage(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class LeaderIdAndEpoch(Struct):
+    """In `responses.partition_responses.current_leader`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("leader_id", "int32", 10, 13, -1),
         Field("leader_epoch", "int32", 10, 13, -1),
@@ -31,8 +35,10 @@ class LeaderIdAndEpoch(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionProduceResponse(Struct):
+    """In `responses.partition_responses`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("index", "int32", 3, 13, 0),
         Field("error_code", "int16", 3, 13, 0),
@@ -63,8 +69,10 @@ class PartitionProduceResponse(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicProduceResponse(Struct):
+    """In `responses`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 3, 12, "", ignorable=True),
         Field("topic_id", "uuid", 13, 13, ZERO_UUID, ignorable=True),
@@ -84,8 +92,10 @@ class TopicProduceResponse(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class NodeEndpoint(Struct):
+    """In `node_endpoints`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("node_id", "int32", 10, 13, 0),
         Field("host", "string", 10, 13, ""),
@@ -100,8 +110,10 @@ class NodeEndpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ProduceResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 0
     MIN_VERSION: ClassVar[int] = 3

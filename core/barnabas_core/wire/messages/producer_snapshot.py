@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ProducerEntry(Struct):
+    """In `producer_entries`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("producer_id", "int64", 1, 1, 0),
         Field("epoch", "int16", 1, 1, 0),
@@ -31,8 +33,10 @@ class ProducerEntry(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ProducerSnapshot(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "storage"
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 1

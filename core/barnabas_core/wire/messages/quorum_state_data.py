@@ -7,16 +7,20 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Voter(Struct):
+    """In `current_voters`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (Field("voter_id", "int32", 0, 0, 0),)
 
     voter_id: int = 0
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class QuorumStateData(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "storage"
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionData(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition", "int32", 0, 0, 0),
         Field("leader_epoch", "int32", 0, 0, 0),
@@ -19,8 +21,10 @@ class PartitionData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReadStateData(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 0, 0, ZERO_UUID),
         Field("partitions", "[]PartitionData", 0, 0, (), struct=PartitionData),
@@ -31,8 +35,10 @@ class ReadStateData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReadShareGroupStateRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 84
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StateBatch(Struct):
+    """In `results.partitions.state_batches`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("first_offset", "int64", 0, 0, 0),
         Field("last_offset", "int64", 0, 0, 0),
@@ -23,8 +25,10 @@ class StateBatch(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionResult(Struct):
+    """In `results.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition", "int32", 0, 0, 0),
         Field("error_code", "int16", 0, 0, 0),
@@ -43,8 +47,10 @@ class PartitionResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReadStateResult(Struct):
+    """In `results`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 0, 0, ZERO_UUID),
         Field("partitions", "[]PartitionResult", 0, 0, (), struct=PartitionResult),
@@ -55,8 +61,10 @@ class ReadStateResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReadShareGroupStateResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 84
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionResult(Struct):
+    """In `results.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition", "int32", 0, 1, 0),
         Field("error_code", "int16", 0, 1, 0),
@@ -29,8 +31,10 @@ class PartitionResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReadStateSummaryResult(Struct):
+    """In `results`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 0, 1, ZERO_UUID),
         Field("partitions", "[]PartitionResult", 0, 1, (), struct=PartitionResult),
@@ -41,8 +45,10 @@ class ReadStateSummaryResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ReadShareGroupStateSummaryResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 87
     MIN_VERSION: ClassVar[int] = 0

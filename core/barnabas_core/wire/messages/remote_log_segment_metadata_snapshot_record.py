@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SegmentLeaderEpochEntry(Struct):
+    """In `segment_leader_epochs`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("leader_epoch", "int32", 0, 0, 0),
         Field("offset", "int64", 0, 0, 0),
@@ -19,8 +21,10 @@ class SegmentLeaderEpochEntry(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class RemoteLogSegmentMetadataSnapshotRecord(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "storage"
     KEY: ClassVar[int | None] = 3
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicIdPartitionEntry(Struct):
+    """In `remote_log_segment_id.topic_id_partition`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field("id", "uuid", 0, 0, ZERO_UUID),
@@ -21,8 +23,10 @@ class TopicIdPartitionEntry(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class RemoteLogSegmentIdEntry(Struct):
+    """In `remote_log_segment_id`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field(
             "topic_id_partition", "TopicIdPartitionEntry", 0, 0, (), struct=TopicIdPartitionEntry
@@ -35,8 +39,10 @@ class RemoteLogSegmentIdEntry(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class RemoteLogSegmentMetadataUpdateRecord(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "storage"
     KEY: ClassVar[int | None] = 1
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AcknowledgementBatch(Struct):
+    """In `topics.partitions.acknowledgement_batches`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("first_offset", "int64", 1, 2, 0),
         Field("last_offset", "int64", 1, 2, 0),
@@ -21,8 +23,10 @@ class AcknowledgementBatch(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FetchPartition(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 1, 2, 0),
         Field(
@@ -40,8 +44,10 @@ class FetchPartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FetchTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 1, 2, ZERO_UUID),
         Field("partitions", "[]FetchPartition", 1, 2, (), struct=FetchPartition),
@@ -52,8 +58,10 @@ class FetchTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ForgottenTopic(Struct):
+    """In `forgotten_topics_data`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 1, 2, ZERO_UUID),
         Field("partitions", "[]int32", 1, 2, ()),
@@ -64,8 +72,10 @@ class ForgottenTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ShareFetchRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 78
     MIN_VERSION: ClassVar[int] = 1

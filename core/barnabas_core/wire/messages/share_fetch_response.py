@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Part, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class LeaderIdAndEpoch(Struct):
+    """In `responses.partitions.current_leader`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("leader_id", "int32", 1, 2, 0),
         Field("leader_epoch", "int32", 1, 2, 0),
@@ -19,8 +21,10 @@ class LeaderIdAndEpoch(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class AcquiredRecords(Struct):
+    """In `responses.partitions.acquired_records`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("first_offset", "int64", 1, 2, 0),
         Field("last_offset", "int64", 1, 2, 0),
@@ -33,8 +37,10 @@ class AcquiredRecords(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionData(Struct):
+    """In `responses.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 1, 2, 0),
         Field("error_code", "int16", 1, 2, 0),
@@ -57,8 +63,10 @@ class PartitionData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ShareFetchableTopicResponse(Struct):
+    """In `responses`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 1, 2, ZERO_UUID),
         Field("partitions", "[]PartitionData", 1, 2, (), struct=PartitionData),
@@ -69,8 +77,10 @@ class ShareFetchableTopicResponse(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class NodeEndpoint(Struct):
+    """In `node_endpoints`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("node_id", "int32", 1, 2, 0),
         Field("host", "string", 1, 2, ""),
@@ -85,8 +95,10 @@ class NodeEndpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ShareFetchResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 78
     MIN_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicPartitions(Struct):
+    """In `groups.members.assignment.topic_partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 1, 1, ZERO_UUID),
         Field("topic_name", "string", 1, 1, ""),
@@ -21,8 +23,10 @@ class TopicPartitions(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Assignment(Struct):
+    """In `groups.members.assignment`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_partitions", "[]TopicPartitions", 1, 1, (), struct=TopicPartitions),
     )
@@ -31,8 +35,10 @@ class Assignment(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Member(Struct):
+    """In `groups.members`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("member_id", "string", 1, 1, ""),
         Field("rack_id", "string", 1, 1, None, nullable=(1, 1)),
@@ -53,8 +59,10 @@ class Member(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribedGroup(Struct):
+    """In `groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 1, 1, 0),
         Field("error_message", "string", 1, 1, None, nullable=(1, 1)),
@@ -79,8 +87,10 @@ class DescribedGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ShareGroupDescribeResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 77
     MIN_VERSION: ClassVar[int] = 1

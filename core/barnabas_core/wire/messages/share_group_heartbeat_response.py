@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicPartitions(Struct):
+    """In `assignment.topic_partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 1, 1, ZERO_UUID),
         Field("partitions", "[]int32", 1, 1, ()),
@@ -19,8 +21,10 @@ class TopicPartitions(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Assignment(Struct):
+    """In `assignment`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_partitions", "[]TopicPartitions", 1, 1, (), struct=TopicPartitions),
     )
@@ -29,8 +33,10 @@ class Assignment(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ShareGroupHeartbeatResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 76
     MIN_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StateBatch(Struct):
+    """In `state_batches`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("first_offset", "int64", 0, 0, 0),
         Field("last_offset", "int64", 0, 0, 0),
@@ -23,8 +25,10 @@ class StateBatch(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ShareSnapshotValue(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-value"
     KEY: ClassVar[int | None] = 0
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class KeyValue(Struct):
+    """In `groups.topology.subtopologies.state_changelog_topics.topic_configs` and in 2 more places."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("key", "string", 0, 1, ""),
         Field("value", "string", 0, 1, ""),
@@ -19,8 +21,10 @@ class KeyValue(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicInfo(Struct):
+    """In `groups.topology.subtopologies.state_changelog_topics` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 1, ""),
         Field("partitions", "int32", 0, 1, 0),
@@ -35,8 +39,10 @@ class TopicInfo(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Subtopology(Struct):
+    """In `groups.topology.subtopologies`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 1, ""),
         Field("source_topics", "[]string", 0, 1, ()),
@@ -53,8 +59,10 @@ class Subtopology(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Topology(Struct):
+    """In `groups.topology`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("epoch", "int32", 0, 1, 0),
         Field("subtopologies", "[]Subtopology", 0, 1, None, struct=Subtopology, nullable=(0, 1)),
@@ -65,8 +73,10 @@ class Topology(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Endpoint(Struct):
+    """In `groups.members.user_endpoint`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("host", "string", 0, 1, ""),
         Field("port", "uint16", 0, 1, 0),
@@ -77,8 +87,10 @@ class Endpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TaskOffset(Struct):
+    """In `groups.members.task_offsets` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 1, ""),
         Field("partition", "int32", 0, 1, 0),
@@ -91,8 +103,10 @@ class TaskOffset(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TaskIds(Struct):
+    """In `groups.members.assignment.active_tasks` and in 5 more places."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 1, ""),
         Field("partitions", "[]int32", 0, 1, ()),
@@ -103,8 +117,10 @@ class TaskIds(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Assignment(Struct):
+    """In `groups.members.assignment` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("active_tasks", "[]TaskIds", 0, 1, (), struct=TaskIds),
         Field("standby_tasks", "[]TaskIds", 0, 1, (), struct=TaskIds),
@@ -117,8 +133,10 @@ class Assignment(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Member(Struct):
+    """In `groups.members`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("member_id", "string", 0, 1, ""),
         Field("member_epoch", "int32", 0, 1, 0),
@@ -155,8 +173,10 @@ class Member(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopologyDescriptionNode(Struct):
+    """In `groups.topology_description.subtopologies.nodes` and in 2 more places."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 1, ""),
         Field("node_type", "int8", 1, 1, 0),
@@ -175,8 +195,10 @@ class TopologyDescriptionNode(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopologyDescriptionSubtopology(Struct):
+    """In `groups.topology_description.subtopologies`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 1, 1, ""),
         Field("nodes", "[]TopologyDescriptionNode", 1, 1, (), struct=TopologyDescriptionNode),
@@ -187,8 +209,10 @@ class TopologyDescriptionSubtopology(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopologyDescriptionGlobalStore(Struct):
+    """In `groups.topology_description.global_stores`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("source", "TopologyDescriptionNode", 1, 1, (), struct=TopologyDescriptionNode),
         Field("processor", "TopologyDescriptionNode", 1, 1, (), struct=TopologyDescriptionNode),
@@ -199,8 +223,10 @@ class TopologyDescriptionGlobalStore(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopologyDescription(Struct):
+    """In `groups.topology_description`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field(
             "subtopologies",
@@ -225,8 +251,10 @@ class TopologyDescription(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class DescribedGroup(Struct):
+    """In `groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("error_code", "int16", 0, 1, 0),
         Field("error_message", "string", 0, 1, None, nullable=(0, 1)),
@@ -265,8 +293,10 @@ class DescribedGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StreamsGroupDescribeResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 89
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class KeyValue(Struct):
+    """In `topology.subtopologies.state_changelog_topics.topic_configs` and in 2 more places."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("key", "string", 0, 1, ""),
         Field("value", "string", 0, 1, ""),
@@ -19,8 +21,10 @@ class KeyValue(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicInfo(Struct):
+    """In `topology.subtopologies.state_changelog_topics` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 1, ""),
         Field("partitions", "int32", 0, 1, 0),
@@ -35,8 +39,10 @@ class TopicInfo(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CopartitionGroup(Struct):
+    """In `topology.subtopologies.copartition_groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("source_topics", "[]int16", 0, 1, ()),
         Field("source_topic_regex", "[]int16", 0, 1, ()),
@@ -49,8 +55,10 @@ class CopartitionGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Subtopology(Struct):
+    """In `topology.subtopologies`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 1, ""),
         Field("source_topics", "[]string", 0, 1, ()),
@@ -71,8 +79,10 @@ class Subtopology(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Topology(Struct):
+    """In `topology`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("epoch", "int32", 0, 1, 0),
         Field("subtopologies", "[]Subtopology", 0, 1, (), struct=Subtopology),
@@ -83,8 +93,10 @@ class Topology(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TaskIds(Struct):
+    """In `active_tasks` and in 2 more places."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 1, ""),
         Field("partitions", "[]int32", 0, 1, ()),
@@ -95,8 +107,10 @@ class TaskIds(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Endpoint(Struct):
+    """In `user_endpoint`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("host", "string", 0, 1, ""),
         Field("port", "uint16", 0, 1, 0),
@@ -107,8 +121,10 @@ class Endpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TaskOffset(Struct):
+    """In `task_offsets` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 1, ""),
         Field("partition", "int32", 0, 1, 0),
@@ -121,8 +137,10 @@ class TaskOffset(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StreamsGroupHeartbeatRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 88
     MIN_VERSION: ClassVar[int] = 0

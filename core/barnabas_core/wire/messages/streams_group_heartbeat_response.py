@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Status(Struct):
+    """In `status`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("status_code", "int8", 0, 1, 0),
         Field("status_detail", "string", 0, 1, ""),
@@ -19,8 +21,10 @@ class Status(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TaskIds(Struct):
+    """In `active_tasks` and in 2 more places."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 1, ""),
         Field("partitions", "[]int32", 0, 1, ()),
@@ -31,8 +35,10 @@ class TaskIds(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Endpoint(Struct):
+    """In `partitions_by_user_endpoint.user_endpoint`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("host", "string", 0, 1, ""),
         Field("port", "uint16", 0, 1, 0),
@@ -43,8 +49,10 @@ class Endpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicPartition(Struct):
+    """In `partitions_by_user_endpoint.active_partitions` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 0, 1, ""),
         Field("partitions", "[]int32", 0, 1, ()),
@@ -55,8 +63,10 @@ class TopicPartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class EndpointToPartitions(Struct):
+    """In `partitions_by_user_endpoint`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("user_endpoint", "Endpoint", 0, 1, (), struct=Endpoint),
         Field("active_partitions", "[]TopicPartition", 0, 1, (), struct=TopicPartition),
@@ -69,8 +79,10 @@ class EndpointToPartitions(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StreamsGroupHeartbeatResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 88
     MIN_VERSION: ClassVar[int] = 0

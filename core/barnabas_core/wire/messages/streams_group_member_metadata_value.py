@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Endpoint(Struct):
+    """In `user_endpoint`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("host", "string", 0, 0, ""),
         Field("port", "uint16", 0, 0, 0),
@@ -19,8 +21,10 @@ class Endpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class KeyValue(Struct):
+    """In `client_tags`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("key", "string", 0, 0, ""),
         Field("value", "string", 0, 0, ""),
@@ -31,8 +35,10 @@ class KeyValue(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StreamsGroupMemberMetadataValue(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-value"
     KEY: ClassVar[int | None] = 19
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TaskIds(Struct):
+    """In `active_tasks` and in 2 more places."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 0, ""),
         Field("partitions", "[]int32", 0, 0, ()),
@@ -19,8 +21,10 @@ class TaskIds(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StreamsGroupTargetAssignmentMemberValue(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-value"
     KEY: ClassVar[int | None] = 21
     MIN_VERSION: ClassVar[int] = 0

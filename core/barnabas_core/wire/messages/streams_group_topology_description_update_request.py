@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopologyDescriptionNode(Struct):
+    """In `topology_description.subtopologies.nodes` and in 2 more places."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field("node_type", "int8", 0, 0, 0),
@@ -27,8 +29,10 @@ class TopologyDescriptionNode(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopologyDescriptionSubtopology(Struct):
+    """In `topology_description.subtopologies`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 0, ""),
         Field("nodes", "[]TopologyDescriptionNode", 0, 0, (), struct=TopologyDescriptionNode),
@@ -39,8 +43,10 @@ class TopologyDescriptionSubtopology(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopologyDescriptionGlobalStore(Struct):
+    """In `topology_description.global_stores`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("source", "TopologyDescriptionNode", 0, 0, (), struct=TopologyDescriptionNode),
         Field("processor", "TopologyDescriptionNode", 0, 0, (), struct=TopologyDescriptionNode),
@@ -51,8 +57,10 @@ class TopologyDescriptionGlobalStore(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopologyDescription(Struct):
+    """In `topology_description`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field(
             "subtopologies",
@@ -77,8 +85,10 @@ class TopologyDescription(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StreamsGroupTopologyDescriptionUpdateRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 93
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicConfig(Struct):
+    """In `subtopologies.state_changelog_topics.topic_configs` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("key", "string", 0, 0, ""),
         Field("value", "string", 0, 0, ""),
@@ -19,8 +21,10 @@ class TopicConfig(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicInfo(Struct):
+    """In `subtopologies.state_changelog_topics` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field("partitions", "int32", 0, 0, 0),
@@ -35,8 +39,10 @@ class TopicInfo(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CopartitionGroup(Struct):
+    """In `subtopologies.copartition_groups`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("source_topics", "[]int16", 0, 0, ()),
         Field("source_topic_regex", "[]int16", 0, 0, ()),
@@ -49,8 +55,10 @@ class CopartitionGroup(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Subtopology(Struct):
+    """In `subtopologies`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("subtopology_id", "string", 0, 0, ""),
         Field("source_topics", "[]string", 0, 0, ()),
@@ -71,8 +79,10 @@ class Subtopology(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StreamsGroupTopologyValue(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-value"
     KEY: ClassVar[int | None] = 23
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TaskId(Struct):
+    """In `prev_tasks` and in 1 more place."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_group_id", "int32", 1, 6, 0),
         Field("partition", "int32", 1, 6, 0),
@@ -19,8 +21,10 @@ class TaskId(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionToOffsetSum(Struct):
+    """In `task_offset_sums.partition_to_offset_sum`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition", "int32", 7, 9, 0),
         Field("offset_sum", "int64", 7, 9, 0),
@@ -31,8 +35,10 @@ class PartitionToOffsetSum(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TaskOffsetSum(Struct):
+    """In `task_offset_sums`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_group_id", "int32", 7, 11, 0),
         Field("partition", "int32", 10, 11, 0),
@@ -56,8 +62,10 @@ class TaskOffsetSum(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ClientTag(Struct):
+    """In `client_tags`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("key", "bytes", 11, 11, b""),
         Field("value", "bytes", 11, 11, b""),
@@ -68,8 +76,10 @@ class ClientTag(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SubscriptionInfoData(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "storage"
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 11

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SyncGroupRequestAssignment(Struct):
+    """In `assignments`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("member_id", "string", 0, 5, ""),
         Field("assignment", "bytes", 0, 5, b""),
@@ -19,8 +21,10 @@ class SyncGroupRequestAssignment(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SyncGroupRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 14
     MIN_VERSION: ClassVar[int] = 0

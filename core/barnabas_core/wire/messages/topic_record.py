@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicRecord(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "metadata-record"
     KEY: ClassVar[int | None] = 2
     MIN_VERSION: ClassVar[int] = 0

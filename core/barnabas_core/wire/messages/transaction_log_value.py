@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionsSchema(Struct):
+    """In `transaction_partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic", "string", 0, 1, ""),
         Field("partition_ids", "[]int32", 0, 1, ()),
@@ -19,8 +21,10 @@ class PartitionsSchema(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TransactionLogValue(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "coordinator-value"
     KEY: ClassVar[int | None] = 0
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TxnOffsetCommitRequestPartition(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 6, 0),
         Field("committed_offset", "int64", 0, 6, 0),
@@ -23,8 +25,10 @@ class TxnOffsetCommitRequestPartition(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TxnOffsetCommitRequestTopic(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 5, "", ignorable=True),
         Field("topic_id", "uuid", 6, 6, ZERO_UUID, ignorable=True),
@@ -44,8 +48,10 @@ class TxnOffsetCommitRequestTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TxnOffsetCommitRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 28
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FeatureUpdateKey(Struct):
+    """In `feature_updates`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("feature", "string", 0, 2, ""),
         Field("max_version_level", "int16", 0, 2, 0),
@@ -23,8 +25,10 @@ class FeatureUpdateKey(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class UpdateFeaturesRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 57
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Listener(Struct):
+    """In `listeners`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field("host", "string", 0, 0, ""),
@@ -21,8 +23,10 @@ class Listener(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class KRaftVersionFeature(Struct):
+    """In `kraft_version_feature`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("min_supported_version", "int16", 0, 0, 0),
         Field("max_supported_version", "int16", 0, 0, 0),
@@ -33,8 +37,10 @@ class KRaftVersionFeature(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class UpdateRaftVoterRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 82
     MIN_VERSION: ClassVar[int] = 0

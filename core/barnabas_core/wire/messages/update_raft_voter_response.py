@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class CurrentLeader(Struct):
+    """In `current_leader`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("leader_id", "int32", 0, 0, -1),
         Field("leader_epoch", "int32", 0, 0, -1),
@@ -23,8 +25,10 @@ class CurrentLeader(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class UpdateRaftVoterResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 82
     MIN_VERSION: ClassVar[int] = 0

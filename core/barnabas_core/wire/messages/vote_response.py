@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionData(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 0, 2, 0),
         Field("error_code", "int16", 0, 2, 0),
@@ -25,8 +27,10 @@ class PartitionData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class TopicData(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_name", "string", 0, 2, ""),
         Field("partitions", "[]PartitionData", 0, 2, (), struct=PartitionData),
@@ -37,8 +41,10 @@ class TopicData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class NodeEndpoint(Struct):
+    """In `node_endpoints`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("node_id", "int32", 1, 2, 0),
         Field("host", "string", 1, 2, ""),
@@ -51,8 +57,10 @@ class NodeEndpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class VoteResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 52
     MIN_VERSION: ClassVar[int] = 0

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Endpoint(Struct):
+    """In `voters.endpoints`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 0, 0, ""),
         Field("host", "string", 0, 0, ""),
@@ -21,8 +23,10 @@ class Endpoint(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class KRaftVersionFeature(Struct):
+    """In `voters.kraft_version_feature`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("min_supported_version", "int16", 0, 0, 0),
         Field("max_supported_version", "int16", 0, 0, 0),
@@ -33,8 +37,10 @@ class KRaftVersionFeature(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Voter(Struct):
+    """In `voters`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("voter_id", "int32", 0, 0, 0),
         Field("voter_directory_id", "uuid", 0, 0, ZERO_UUID),
@@ -49,8 +55,10 @@ class Voter(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class VotersRecord(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "data"
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 0

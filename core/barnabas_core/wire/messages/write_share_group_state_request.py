@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import ZERO_UUID, Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StateBatch(Struct):
+    """In `topics.partitions.state_batches`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("first_offset", "int64", 0, 1, 0),
         Field("last_offset", "int64", 0, 1, 0),
@@ -23,8 +25,10 @@ class StateBatch(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class PartitionData(Struct):
+    """In `topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition", "int32", 0, 1, 0),
         Field("state_epoch", "int32", 0, 1, 0),
@@ -43,8 +47,10 @@ class PartitionData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class WriteStateData(Struct):
+    """In `topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("topic_id", "uuid", 0, 1, ZERO_UUID),
         Field("partitions", "[]PartitionData", 0, 1, (), struct=PartitionData),
@@ -55,8 +61,10 @@ class WriteStateData(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class WriteShareGroupStateRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 85
     MIN_VERSION: ClassVar[int] = 0

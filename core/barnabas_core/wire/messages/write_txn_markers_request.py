@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class WritableTxnMarkerTopic(Struct):
+    """In `markers.topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 2, ""),
         Field("partition_indexes", "[]int32", 1, 2, ()),
@@ -19,8 +21,10 @@ class WritableTxnMarkerTopic(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class WritableTxnMarker(Struct):
+    """In `markers`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("producer_id", "int64", 1, 2, 0),
         Field("producer_epoch", "int16", 1, 2, 0),
@@ -39,8 +43,10 @@ class WritableTxnMarker(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class WriteTxnMarkersRequest(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "request"
     KEY: ClassVar[int | None] = 27
     MIN_VERSION: ClassVar[int] = 1

@@ -7,8 +7,10 @@ from typing import ClassVar
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class WritableTxnMarkerPartitionResult(Struct):
+    """In `markers.topics.partitions`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("partition_index", "int32", 1, 2, 0),
         Field("error_code", "int16", 1, 2, 0),
@@ -19,8 +21,10 @@ class WritableTxnMarkerPartitionResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class WritableTxnMarkerTopicResult(Struct):
+    """In `markers.topics`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("name", "string", 1, 2, ""),
         Field(
@@ -38,8 +42,10 @@ class WritableTxnMarkerTopicResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class WritableTxnMarkerResult(Struct):
+    """In `markers`."""
+
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("producer_id", "int64", 1, 2, 0),
         Field(
@@ -57,8 +63,10 @@ class WritableTxnMarkerResult(Struct):
     unknown_tags: Tags = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class WriteTxnMarkersResponse(Message):
+    """The message."""
+
     KIND: ClassVar[str] = "response"
     KEY: ClassVar[int | None] = 27
     MIN_VERSION: ClassVar[int] = 1
