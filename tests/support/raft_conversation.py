@@ -2,7 +2,7 @@
 
 A script is a list of blocks, a command, `----`, the expected lines, an empty line between blocks:
 
-    cluster voters=1,2,3         options: spares=4 observers=5 dynamic auto-join
+    cluster voters=1,2,3         options: spares=4 observers=5 dynamic auto-join small-fetches
     stand 1                      its clock runs until it stands for election
     deliver                      all messages, until nobody has anything to say
     deliver 3                    the next three
@@ -94,7 +94,11 @@ class Conversation:
         flags = {option for option in options if "=" not in option}
         named = dict(option.split("=") for option in options if "=" in option)
         ids = {name: [int(one) for one in value.split(",")] for name, value in named.items()}
-        config = RaftConfig(auto_join="auto-join" in flags, snapshot_max_bytes=6)
+        config = RaftConfig(
+            auto_join="auto-join" in flags,
+            fetch_max_bytes=1 if "small-fetches" in flags else 1000,
+            snapshot_max_bytes=6,
+        )
         self._lab = Lab(
             ids["voters"],
             spares=ids.get("spares", ()),

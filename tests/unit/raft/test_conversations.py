@@ -30,4 +30,4 @@ def test_the_conversation_goes_as_written(name: str) -> None:
 
 
 def test_there_are_conversations() -> None:
-    assert len(SCRIPTS) >= 8
+    assert len(SCRIPTS) >= 11
