@@ -38,6 +38,7 @@ class Cluster:
         self.machines: dict[NodeId, Machine] = {}
         self.new_node = new_node
         self.on_sent: Callable[[Message], None] = lambda _: None
+        self.on_appended: Callable[[NodeId], None] = lambda _: None
         self._pending: list[Pending] = []
         self._payloads = 0
         self._correlation = 0
@@ -52,9 +53,9 @@ class Cluster:
     def send(self, message: Message) -> None:
         key = self.machines[message.source].key
         self.invariants.on_send(key, message.target, message.body)
+        self.on_sent(message)
         if message.target in self.machines:
             self.network.send(message)
-        self.on_sent(message)
 
     def _deliver(self, message: Message) -> None:
         body = message.body
@@ -93,6 +94,7 @@ class Cluster:
         self.scheduler.note(machine.node_id, end_offset)
         self._pending.append(Pending(node, node.quorum.epoch, end_offset, tuple(placed)))
         machine.pump()
+        self.on_appended(machine.node_id)
 
     def settle(self) -> None:
         """Acknowledge what is committed, forget what nobody can acknowledge any more."""

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tests.sim.cluster import Cluster
 
 SNAPSHOT_BYTES = 100
-TIGHTNESS = 40
 MOVE_CHANCE = 0.2
 
 
@@ -64,13 +63,13 @@ class Pace:
 
 
 class MachineRng(Random):
-    """Chance as the product sees it. While it is tight, nodes time out together: split votes."""
+    """Chance as the product sees it. Where it is tight, nodes time out together: split votes."""
 
-    is_tight = False
+    tightness = 1
 
     def randrange(self, *arguments: int) -> int:  # type: ignore[override]
         drawn = super().randrange(*arguments)
-        return drawn // TIGHTNESS if self.is_tight else drawn
+        return drawn // self.tightness
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from barnabas_core.raft.message import (
     BeginQuorumEpochRequest,
     RemoveVoterRequest,
     UpgradeVersionRequest,
+    VoteRequest,
     VoteResponse,
 )
 
@@ -31,6 +32,8 @@ class Nemesis:
         self._rng = rng
         self._lost: ReplicaKey | None = None
         """A voter whose disk is gone, while it is still in somebody's voter set."""
+        self._vote_crash_chance = rng.choice((0.02, 0.25))
+        self._leader_crash_chance = rng.choice((0.02, 0.02, 0.3))
         self.is_on = True
         self._faults: list[tuple[int, Callable[[], None]]] = [
             (6, self._crash_leader),
@@ -70,16 +73,25 @@ class Nemesis:
         if not self.is_on:
             return
         body = message.body
-        if isinstance(body, VoteResponse):
-            if body.granted and self._rng.random() < 0.1:
-                self._crash_soon(message.source, 3_000, down_us=20_000)
-        elif isinstance(body, BeginQuorumEpochRequest) and self._rng.random() < 0.08:
-            self._crash_soon(message.source, 20_000, down_us=1_000_000)
+        if isinstance(body, VoteResponse) and body.granted:
+            self._maybe_crash(message.source, self._vote_crash_chance, down_us=20_000)
+        elif isinstance(body, VoteRequest) and not body.pre_vote:
+            # A rival's request that comes late may find the voter with another process.
+            if self._rng.random() < self._vote_crash_chance:
+                late_us = self._rng.randrange(5_000, 60_000)
+                self._cluster.network.stall(message.source, message.target, late_us)
+        elif isinstance(body, BeginQuorumEpochRequest):
+            self._maybe_crash(message.source, self._leader_crash_chance, down_us=600_000)
 
-    def _crash_soon(self, node_id: NodeId, within_us: int, down_us: int) -> None:
-        machine = self._cluster.machines[node_id]
-        at_us = self._rng.randrange(within_us)
-        self._cluster.scheduler.after(at_us, self._crash, machine, down_us)
+    def on_appended(self, node_id: NodeId) -> None:
+        if self.is_on:
+            self._maybe_crash(node_id, self._leader_crash_chance / 5, down_us=600_000)
+
+    def _maybe_crash(self, node_id: NodeId, chance: float, down_us: int) -> None:
+        if self._rng.random() < chance:
+            machine = self._cluster.machines[node_id]
+            at_us = self._rng.randrange(self._rng.choice((2_000, 20_000)))
+            self._cluster.scheduler.after(at_us, self._crash, machine, down_us)
 
     def stop(self) -> None:
         """Everything works again: now the cluster has to."""
@@ -88,7 +100,7 @@ class Nemesis:
         self._fast_disks()
         for machine in self._cluster.machines.values():
             machine.pace.rate = 1.0
-            machine.rng.is_tight = False
+            machine.rng.tightness = 1
             if machine.node is None:
                 machine.start()
 

@@ -54,6 +54,7 @@ class Simulation:
         self._form()
         self._nemesis = Nemesis(self.cluster, self._rng)
         self.cluster.on_sent = self._nemesis.on_sent
+        self.cluster.on_appended = self._nemesis.on_appended
 
     # --- the cluster of this seed
 
@@ -67,7 +68,7 @@ class Simulation:
         count = voter_count + spare_count + observer_count
         keys = [ReplicaKey(NodeId(number), rng.randbytes(16)) for number in range(1, count + 1)]
         first = keys[:voter_count]
-        is_tight = rng.random() < 0.4
+        tightness = rng.choice((1, 1, 40, 1000))
         everyone = tuple(key.node_id for key in keys)
         voters = VoterSet.of(
             Voter(key if is_dynamic else ReplicaKey(key.node_id, NO_DIRECTORY)) for key in first
@@ -84,7 +85,7 @@ class Simulation:
                 pace=Pace(rng.uniform(0.9, 1.1), rng.randrange(10_000), rng.randrange(15, 60)),
             )
             machine = self.cluster.add(key, setup)
-            machine.rng.is_tight = is_tight
+            machine.rng.tightness = tightness
 
     def _config(self, *, auto_join: bool) -> RaftConfig:
         election_ms = self._rng.choice((200, 300, 500))

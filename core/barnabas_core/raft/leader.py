@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Leader(State):
-    __slots__ = ("_begin_at_ms", "change", "epoch_start_offset", "parking", "progress")
+    __slots__ = ("_begin_at_ms", "_counted", "change", "epoch_start_offset", "parking", "progress")
     name = "leader"
 
     def __init__(self, epoch_start_offset: int, now_ms: int) -> None:
@@ -34,6 +34,7 @@ class Leader(State):
         self.parking = Parking()
         self.change: PendingChange | None = None
         self._begin_at_ms = now_ms
+        self._counted = (-1, -1, -1)
 
     def grants(self, quorum: "Quorum", request: VoteRequest, *, up_to_date: bool) -> bool:
         return False
@@ -49,6 +50,15 @@ class Leader(State):
             self._begin_epoch(quorum)
 
     def _advance_high_watermark(self, quorum: "Quorum") -> None:
+        # Polled after every event, but few of them move anybody's log.
+        basis = (
+            self.progress.fetch_count,
+            quorum.outbox.durable_end_offset,
+            quorum.history.voters_offset,
+        )
+        if basis == self._counted:
+            return
+        self._counted = basis
         majority_end = self.progress.majority_end(
             quorum.history.voters, quorum.local.key, quorum.outbox.durable_end_offset
         )

@@ -74,6 +74,7 @@ class RaftNode:
         self.quorum = Quorum(setup.local, setup.config, log, setup.membership, rng, now_ms)
         self._reported_high_watermark = 0
         self._reported_leader = LeaderNews(-1, None)
+        self._due_at_ms = now_ms
         self.quorum.start(stored)
         self._poll()
 
@@ -83,8 +84,9 @@ class RaftNode:
         if now_ms < self.quorum.now_ms:
             raise ValueError(f"time went back from {self.quorum.now_ms} to {now_ms}")
         self.quorum.now_ms = now_ms
-        self.quorum.requests.expire(now_ms)
-        self._poll()
+        if now_ms >= self._due_at_ms:
+            self.quorum.requests.expire(now_ms)
+            self._poll()
 
     def step(self, event: Event) -> None:
         if isinstance(event, Message):
@@ -146,9 +148,8 @@ class RaftNode:
         return ready
 
     def deadline_ms(self) -> int:
-        """When to tick at the latest."""
-        quorum = self.quorum
-        return min(quorum.state.deadline_ms(quorum), quorum.requests.deadline_ms())
+        """When to tick at the latest: before that, nothing happens by itself."""
+        return self._due_at_ms
 
     def describe(self) -> QuorumDescription | None:
         """For DescribeQuorum; None unless this node leads."""
@@ -193,7 +194,9 @@ class RaftNode:
     def _poll(self) -> None:
         """Until nothing changes the state any more."""
         quorum = self.quorum
-        state = None
-        while state is not quorum.state:
+        while True:
             state = quorum.state
             state.poll(quorum)
+            if state is quorum.state:
+                break
+        self._due_at_ms = min(state.deadline_ms(quorum), quorum.requests.deadline_ms())

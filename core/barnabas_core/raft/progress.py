@@ -39,12 +39,13 @@ class Progress:
 
 
 class ProgressTable:
-    __slots__ = ("_heard", "_quorum_seen_at_ms", "_replicas")
+    __slots__ = ("_heard", "_quorum_seen_at_ms", "_replicas", "fetch_count")
 
     def __init__(self, now_ms: int) -> None:
         self._replicas: dict[ReplicaKey, Progress] = {}
         self._heard: dict[NodeId, None] = {}
         self._quorum_seen_at_ms = now_ms
+        self.fetch_count = 0
 
     def __iter__(self) -> Iterator[Progress]:
         return iter(self._replicas.values())
@@ -64,6 +65,7 @@ class ProgressTable:
         if progress is None:
             progress = self._replicas[replica] = Progress(replica)
         progress.on_fetch(offset, leader_end, now_ms)
+        self.fetch_count += 1
 
     def forget_silent(self, since_ms: int, voters: VoterSet) -> None:
         silent = [one.replica for one in self if one.fetched_at_ms < since_ms]
