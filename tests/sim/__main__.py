@@ -65,7 +65,9 @@ def _run_all(profile: str, first_seed: int, count: int) -> int:
         if done % COLLECT_EVERY == 0:
             gc.collect()
         if done % 500 == 0 and done < count:
-            print(f"{done} seeds, {done / (time.perf_counter() - started):.1f} per second")
+            print(
+                f"{done} seeds, {done / (time.perf_counter() - started):.1f} per second", flush=True
+            )
     print(f"{count / (time.perf_counter() - started):.1f} seeds per second")
     print(f"longest recovery: {recovery_us / 1e6:.1f} s of at most {RECOVERY_US / 1e6:.0f} s")
     is_covered = _print_coverage(total, count)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from barnabas_core.raft.identity import NodeId
+from barnabas_core.raft.identity import NodeId, ReplicaKey
 from barnabas_core.raft.message import VoteRequest
 from barnabas_core.raft.voter import VoterSet
 
@@ -28,8 +28,8 @@ class Election:
         return len(self._voters) - refused < self._voters.majority
 
     @property
-    def granting(self) -> tuple[NodeId, ...]:
-        return tuple(sorted(node_id for node_id, granted in self._answers.items() if granted))
+    def granting(self) -> tuple[ReplicaKey, ...]:
+        return tuple(voter.key for voter in self._voters if self._answers.get(voter.node_id))
 
     def record(self, voter_id: NodeId, *, granted: bool) -> None:
         """Only the first answer of a voter counts."""

@@ -66,6 +66,7 @@ class EndQuorumEpochRequest:
     correlation: int
     epoch: int
     leader_id: NodeId
+    endpoints: tuple[Endpoint, ...]
     successors: tuple[ReplicaKey, ...]
 
 

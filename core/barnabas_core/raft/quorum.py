@@ -246,12 +246,13 @@ class Quorum:
         self.leader_endpoints = endpoints
         self._enter(self._new_follower(leader_id))
 
-    def become_leader(self, granting: tuple[NodeId, ...]) -> None:
+    def become_leader(self, granting: tuple[ReplicaKey, ...]) -> None:
         assert self.hard.voted == self.local.key, "a leader has its own vote"
         self._set_hard(HardState(self.epoch, self.local.node_id, self.hard.voted))
         self._enter(Leader(self.log.end_offset, self.now_ms))
         voters = self.history.voters
-        controls: list[Control] = [LeaderChange(self.local.node_id, voters.ids, granting)]
+        keys = tuple(voter.key for voter in voters)
+        controls: list[Control] = [LeaderChange(self.local.node_id, keys, granting)]
         if self.history.kraft_version > 0 and self.history.is_bootstrap:
             # Only the formatted nodes know these voters: give them to everyone who fetches.
             controls.append(KRaftVersionChange(self.history.kraft_version))

@@ -48,7 +48,7 @@ def _end(quorum: Quorum, request: EndQuorumEpochRequest) -> ErrorCode:
         return ErrorCode.INVALID_REQUEST
     if request.epoch < quorum.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
-    quorum.absorb(LeaderNews(request.epoch, request.leader_id))
+    quorum.absorb(LeaderNews(request.epoch, request.leader_id, request.endpoints))
     if isinstance(quorum.state, Follower):
         quorum.state.on_leader_resigned(_stand_at_ms(quorum, request))
     return ErrorCode.NONE

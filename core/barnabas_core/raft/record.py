@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from barnabas_core.ports.disk import Buffer
-from barnabas_core.raft.identity import NodeId
+from barnabas_core.raft.identity import NodeId, ReplicaKey
 from barnabas_core.raft.voter import VoterSet
 
 
@@ -17,8 +17,8 @@ class LeaderChange:
     """The first record of each epoch: only once it is committed does a leader know what is."""
 
     leader_id: NodeId
-    voters: tuple[NodeId, ...]
-    granting_voters: tuple[NodeId, ...]
+    voters: tuple[ReplicaKey, ...]
+    granting_voters: tuple[ReplicaKey, ...]
 
 
 @dataclass(frozen=True, slots=True)

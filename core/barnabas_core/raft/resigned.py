@@ -43,6 +43,7 @@ class Resigned(State):
                 quorum.requests.start(node_id, EndQuorumEpochRequest, quorum.now_ms),
                 quorum.epoch,
                 quorum.local.node_id,
+                quorum.local.endpoints,
                 self._successors,
             ),
         )

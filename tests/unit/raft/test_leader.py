@@ -1,7 +1,7 @@
 """Leading: commit, check-quorum, hand-over, and what is asked of a node that does not lead."""
 
 import pytest
-from barnabas_core.raft import Message, NodeId, NotLeader, Persisted, Resign
+from barnabas_core.raft import Message, NodeId, NotLeader, Persisted, ReplicaKey, Resign
 from barnabas_core.raft.message import (
     EndQuorumEpochRequest,
     FetchRequest,
@@ -33,7 +33,8 @@ def test_an_epoch_starts_with_a_leader_change_record() -> None:
 
     (batch,) = lab.log(2).read(0, 1000)
     assert batch.epoch == 1
-    assert batch.controls == (LeaderChange(NodeId(2), (1, 2, 3), (2, 3)),)  # type: ignore[arg-type]
+    voters = tuple(ReplicaKey(NodeId(one)) for one in (1, 2, 3))
+    assert batch.controls == (LeaderChange(NodeId(2), voters, voters[1:]),)
 
 
 def test_records_of_older_epochs_are_committed_only_with_one_of_the_leader_s_own() -> None:
