@@ -18,13 +18,13 @@ PROFILES = {"raft": run}
 
 # Per 1,000 seeds; a run that meets less trouble than this has not tested what it claims to.
 FLOORS = Coverage(
-    elections=3_000,
-    truncations=300,
-    snapshots_taken=3_000,
-    snapshots_loaded=200,
-    voter_changes=500,
-    crashes=3_000,
-    disks_lost=20,
+    elections=4_000,
+    truncations=500,
+    snapshots_taken=10_000,
+    snapshots_loaded=2_000,
+    voter_changes=1_200,
+    crashes=5_000,
+    disks_lost=50,
     acknowledged=50_000,
 )
 FLOOR_SEEDS = 200
@@ -65,9 +65,8 @@ def _run_all(profile: str, first_seed: int, count: int) -> int:
         if done % COLLECT_EVERY == 0:
             gc.collect()
         if done % 500 == 0 and done < count:
-            print(
-                f"{done} seeds, {done / (time.perf_counter() - started):.1f} per second", flush=True
-            )
+            rate = done / (time.perf_counter() - started)
+            print(f"{done} seeds, {rate:.1f} per second", flush=True)
     print(f"{count / (time.perf_counter() - started):.1f} seeds per second")
     print(f"longest recovery: {recovery_us / 1e6:.1f} s of at most {RECOVERY_US / 1e6:.0f} s")
     is_covered = _print_coverage(total, count)
