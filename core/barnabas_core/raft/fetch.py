@@ -1,7 +1,6 @@
 """Fetch and FetchSnapshot at the leader (KIP-595, KIP-630)."""
 
 from barnabas_core.raft.identity import NodeId
-from barnabas_core.raft.leader import Leader
 from barnabas_core.raft.message import (
     FetchRequest,
     FetchResponse,
@@ -39,7 +38,8 @@ def on_fetch_request(quorum: Quorum, source: NodeId, request: FetchRequest) -> N
         _send_elsewhere(quorum, source, request, where)
     else:
         leader.on_fetch(quorum, request.replica, request.fetch_offset)
-        _answer_or_park(quorum, leader, source, request)
+        # The poll after this event answers it if there is news.
+        leader.parking.put(ParkedFetch(source, request, quorum.now_ms + request.max_wait_ms))
 
 
 def _send_elsewhere(
@@ -54,11 +54,6 @@ def _send_elsewhere(
         snapshot_id=where.snapshot_id if isinstance(where, Missing) else None,
     )
     quorum.send(source, response)
-
-
-def _answer_or_park(quorum: Quorum, leader: Leader, source: NodeId, request: FetchRequest) -> None:
-    # Parked first: the poll after this event answers it if there is news.
-    leader.parking.put(ParkedFetch(source, request, quorum.now_ms + request.max_wait_ms))
 
 
 def on_fetch_snapshot_request(

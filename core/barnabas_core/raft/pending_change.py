@@ -45,8 +45,8 @@ class PendingChange:
         return False
 
     def _ask_versions(self, quorum: "Quorum") -> None:
-        target = self.request.voter.node_id if isinstance(self.request, AddVoterRequest) else None
-        assert target is not None, "only a new voter is asked for its versions"
+        assert isinstance(self.request, AddVoterRequest), "only a new voter is asked first"
+        target = self.request.voter.node_id
         if quorum.can_ask(target, VersionsRequest):
             correlation = quorum.requests.start(target, VersionsRequest, quorum.now_ms)
             quorum.send(target, VersionsRequest(correlation))

@@ -105,7 +105,7 @@ class Quorum:
         elif leader_id is not None:
             self._enter(self._new_follower(leader_id))
         else:
-            self._enter(Unattached(self._election_at_ms()))
+            self._enter(Unattached(self._first_election_at_ms()))
 
     # --- what states and handlers ask
 
@@ -221,7 +221,7 @@ class Quorum:
     def become_unattached(self, epoch: int, *, fresh_deadline: bool = False) -> None:
         deadline_ms = self.state.election_deadline_ms()
         if deadline_ms is None or fresh_deadline:
-            deadline_ms = self._election_at_ms()
+            deadline_ms = self._first_election_at_ms()
         if epoch > self.epoch:
             self._set_hard(HardState(epoch))
         self._enter(Unattached(deadline_ms))
@@ -229,13 +229,13 @@ class Quorum:
     def become_prospective(self) -> None:
         assert self.may_stand, "only a voter stands for election"
         election = Election(self.history.voters, self.local.node_id)
-        self._enter(Prospective(election, self._timeout_at_ms()))
+        self._enter(Prospective(election, self.election_timeout_at_ms()))
 
     def become_candidate(self) -> None:
         assert self.may_stand, "only a voter stands for election"
         self._set_hard(HardState(self.epoch + 1, None, self.local.key))
         election = Election(self.history.voters, self.local.node_id)
-        self._enter(Candidate(election, self._timeout_at_ms()))
+        self._enter(Candidate(election, self.election_timeout_at_ms()))
 
     def become_follower(
         self, epoch: int, leader_id: NodeId, endpoints: tuple[Endpoint, ...]
@@ -265,25 +265,22 @@ class Quorum:
 
     def _new_resigned(self, successors: tuple[ReplicaKey, ...]) -> Resigned:
         others = tuple(node for node in self.history.voters.ids if node != self.local.node_id)
-        return Resigned(successors, others, self._election_at_ms())
+        return Resigned(successors, others, self._first_election_at_ms())
 
     def _new_follower(self, leader_id: NodeId) -> Follower:
         upkeep = VoterUpkeep(self.now_ms + self.config.voter_upkeep_interval_ms)
         return Follower(leader_id, self.now_ms + self.config.fetch_timeout_ms, upkeep)
 
-    def _election_at_ms(self) -> int:
+    def _first_election_at_ms(self) -> int:
         """Nobody else could win where only this node votes, so why wait."""
         if self.is_voter and len(self.history.voters) == 1:
             return self.now_ms
-        return self._timeout_at_ms()
+        return self.election_timeout_at_ms()
 
-    def _timeout_at_ms(self) -> int:
+    def election_timeout_at_ms(self) -> int:
         # Spread over [T, 2T): two nodes that time out together would split the vote again.
         timeout_ms = self.config.election_timeout_ms
         return self.now_ms + timeout_ms + self.rng.randrange(timeout_ms)
-
-    def random_election_at_ms(self) -> int:
-        return self._timeout_at_ms()
 
     def record_vote(self, candidate: ReplicaKey) -> None:
         assert self.hard.voted in (None, candidate), "one vote per epoch"

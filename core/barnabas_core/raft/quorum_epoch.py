@@ -61,7 +61,7 @@ def _stand_at_ms(quorum: Quorum, request: EndQuorumEpochRequest) -> int:
     else:
         known = [key.node_id for key in request.successors if not key.has_directory]
         if quorum.local.node_id not in known:
-            return quorum.random_election_at_ms()
+            return quorum.election_timeout_at_ms()
         place = known.index(quorum.local.node_id)
     if place == 0:
         return quorum.now_ms

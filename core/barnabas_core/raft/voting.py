@@ -37,7 +37,7 @@ def _decide(quorum: Quorum, request: VoteRequest) -> bool:
     if granted and not request.pre_vote:
         quorum.record_vote(request.candidate)
         if isinstance(quorum.state, Unattached):
-            quorum.state.on_vote_granted(quorum.random_election_at_ms())
+            quorum.state.on_vote_granted(quorum.election_timeout_at_ms())
     return granted
 
 

@@ -1,7 +1,7 @@
 """Following: fetch positions as promises, divergence, snapshots, observers."""
 
 import pytest
-from barnabas_core.raft import NodeId, SnapshotId, SnapshotTaken
+from barnabas_core.raft import NodeId, SnapshotId, SnapshotInfo, SnapshotTaken
 from barnabas_core.raft.message import (
     FetchRequest,
     FetchResponse,
@@ -13,7 +13,7 @@ from barnabas_core.raft.raft_log import Diverging, EpochEnd, Missing, Valid, loc
 from barnabas_core.raft.record import Batch
 from barnabas_core.wire.error_code import ErrorCode
 
-from tests.sim.memory_log import MemoryLog, SnapshotStore
+from tests.sim.memory_log import MemoryLog, Snapshot, SnapshotStore
 from tests.support.raft_lab import Lab, key
 
 
@@ -41,6 +41,14 @@ def test_where_a_log_parts_from_the_leader_s(
 ) -> None:
     """KIP-595 (KIP-101, KIP-279): by the epoch of the last record, not by the offset."""
     assert locate(log_of(1, 1, 3, 3, 5, 5), offset, epoch) == expected
+
+
+def test_the_snapshot_of_formatting_stands_for_no_records() -> None:
+    """A log that starts at 0 can always be compared; found by the simulator."""
+    log = log_of(2, 2)
+    log.add_snapshot(Snapshot(SnapshotInfo(SnapshotId(0, 0), 1), b""))
+
+    assert locate(log, 1, 1) == Diverging(EpochEnd(0, 0))
 
 
 def test_a_follower_fetches_only_what_comes_after_what_it_has_on_disk() -> None:

@@ -20,6 +20,7 @@ from barnabas_core.raft.timing import RaftConfig
 from barnabas_core.raft.voter_history import VoterHistory
 from barnabas_core.wire.error_code import ErrorCode
 
+from tests.sim.memory_log import MemoryLog, Snapshot, SnapshotStore
 from tests.support.raft_lab import Lab, endpoint, key
 
 
@@ -317,6 +318,20 @@ def test_a_snapshot_s_head_has_the_voters_of_its_offset() -> None:
 
     history.delete_before(14)
     assert history.at(14) == (1, voters(1, 2))
+    assert history.voters.ids == (1, 2, 3)
+
+
+def test_a_snapshot_beside_the_records_it_stands_for_is_no_contradiction() -> None:
+    """A crash after the snapshot and before the end of the records; found by the simulator."""
+    log = MemoryLog(SnapshotStore())
+    for offset, members in enumerate(((1,), (1, 2), (1, 2, 3))):
+        log.append([Batch(offset, 1, 1, b"", (VotersChange(voters(*members)),))])
+    log.add_snapshot(Snapshot(SnapshotInfo(SnapshotId(2, 1), 1, voters(1, 2)), b""))
+    history = VoterHistory()
+
+    history.load(log)
+
+    assert history.at(2) == (1, voters(1, 2))
     assert history.voters.ids == (1, 2, 3)
 
 
