@@ -104,8 +104,10 @@ class MemoryLog:
         return EpochEnd(self._epochs[index], end_offset)
 
     def read(self, offset: int, max_bytes: int) -> tuple[Batch, ...]:
-        first = last = bisect_left(self._bases, offset)
-        assert first == len(self._bases) or self._bases[first] == offset, f"{offset} is no start"
+        first = bisect_left(self._bases, offset)
+        if first and self._batches[first - 1].end_offset > offset:
+            first -= 1
+        last = first
         size_bytes = 0
         while last < len(self._batches):
             size_bytes += self._batches[last].size_bytes + BATCH_HEAD_BYTES

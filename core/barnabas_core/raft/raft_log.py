@@ -70,7 +70,7 @@ class RaftLog(Protocol):
     def truncate(self, end_offset: int) -> None: ...
 
     def read(self, offset: int, max_bytes: int) -> tuple[Batch, ...]:
-        """Whole batches from the one that starts at `offset` on: at least one if there is one."""
+        """Whole batches from the one that holds `offset` on: at least one if there is one."""
         ...
 
     def snapshot(self) -> SnapshotInfo | None:
