@@ -97,7 +97,7 @@ class BrokerService:
         self.metadata.node = BrokerNode(node.node_id, node.host, port, node.rack)
         upkeep = Upkeep(self.storage, self._on.clock, self._on.executor, self._config)
         upkeep.start(self._supervisor)
-        self._supervisor.start("cleaner", self._clean)
+        self._supervisor.start("cleaner", lambda: self._clean(upkeep))
 
     async def stop(self) -> None:
         """Take no more requests, then leave the disk as after a clean shutdown."""
@@ -109,15 +109,16 @@ class BrokerService:
         self.endpoint.abort_connections()
         self._timers.close()
 
-    async def _clean(self) -> None:
+    async def _clean(self, upkeep: Upkeep) -> None:
         # Loaded here: nobody who connects should wait for what has all the time in the world.
         await asyncio.sleep(_CLEANER_DELAY_S)
         from barnabas_core.log.cleaner.settings import CleanerSettings  # noqa: PLC0415
-        from barnabas_core.runtime.cleaner_task import CleanerTask  # noqa: PLC0415
+        from barnabas_core.runtime.cleaner_task import CleanerHooks, CleanerTask  # noqa: PLC0415
 
         on, logs = self._on, self.storage.logs
         settings = self._config.cleaner or CleanerSettings()
-        await CleanerTask(logs, on.executor, on.clock, on.log, settings).run()
+        hooks = CleanerHooks(upkeep.retain_log, self.storage.fail)
+        await CleanerTask(logs, on.executor, on.clock, on.log, settings, hooks).run()
 
     async def wait_lost(self) -> None:
         """Returns when there is no log directory left to serve from."""

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
+from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.ports import Clock, DiskError, Executor
 from barnabas_core.runtime.supervisor import Supervisor
 
@@ -61,16 +62,23 @@ class Upkeep:
     async def retain(self) -> None:
         """Delete segments that are too old or too many; the cleaner does it for compacted logs."""
         async for partition in self._each():
-            log = partition.log
-            if log.config.cleanup_compact:
-                continue
-            await self._storage.writer.when_idle(partition)
-            if log.is_offline:
-                continue
-            try:
-                await self._retain(partition)
-            except DiskError as error:
-                self._storage.partitions.fail(partition, error)
+            if not partition.log.config.cleanup_compact:
+                await self._retain_when_idle(partition)
+
+    async def retain_log(self, log: PartitionLog) -> None:
+        """The same for one log, when the cleaner says so."""
+        partition = self._storage.partitions.find(log.topic, log.partition)
+        if partition is not None and partition.log is log:
+            await self._retain_when_idle(partition)
+
+    async def _retain_when_idle(self, partition: Partition) -> None:
+        await self._storage.writer.when_idle(partition)
+        if partition.log.is_offline:
+            return
+        try:
+            await self._retain(partition)
+        except DiskError as error:
+            self._storage.partitions.fail(partition, error)
 
     async def _retain(self, partition: Partition) -> None:
         job = partition.log.retention_job(self._clock.now_ms())

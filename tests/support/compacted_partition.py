@@ -140,8 +140,10 @@ class CompactedPartition:
     def swap_in(self, group: CleanedGroup) -> None:
         replacement = self.log.replacement(group, self.clock.now_ms())
         replacement.commit()
+        replacement.sync()
         replacement.take_place()
         replacement.retire()
+        replacement.sync()
         replacement.finish()
         replacement.sync()
 

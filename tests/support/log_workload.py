@@ -22,6 +22,8 @@ from barnabas_core.records.control import end_transaction_batch
 
 Key = tuple[str, int]
 ANYWHERE = 2**62
+ENDINGS = ("_truncate", "_truncate_fully", "_recreate")
+"""Steps after which, half done, less may be there than before."""
 
 
 @dataclass(slots=True)
@@ -90,6 +92,7 @@ class Workload:
             (self._roll, 2),
             (self._truncate, 3),
             (self._truncate_fully, 0.3),
+            (self._recreate, 0.3),
             (self._delete_records, 1),
             (self._apply_retention, 3),
             (self._new_epoch, 2),
@@ -202,6 +205,21 @@ class Workload:
         model.end_offset = model.log_start = offset
         self._forget_producers(model)
 
+    def _recreate(self, log: PartitionLog, model: LogModel) -> None:
+        """Another topic of the same name."""
+        model.flushed_end = model.end_offset = 0
+        model.log_start = ANYWHERE
+        model.exists = False
+        self.manager.delete(log.topic, log.partition)
+        model.batches.clear()
+        model.staged.clear()
+        self.manager.create(log.topic, log.partition)
+        if self.random.randrange(2):
+            self.manager.reap(self.now_ms)
+        model.exists = True
+        model.log_start = 0
+        self._forget_producers(model)
+
     def _forget_producers(self, model: LogModel) -> None:
         """Their next sequence is no longer known here: others take over."""
         model.producers.clear()
@@ -307,14 +325,16 @@ class LogCheck:
     def run(self, *, was_machine_crash: bool, doing: str) -> None:
         self._scan()
         self._check_batches()
-        if not was_machine_crash and doing not in ("_truncate", "_truncate_fully"):
+        if not was_machine_crash and doing not in ENDINGS:
             self._check_nothing_written_is_lost()
         self._check_indexes()
         self._check_readable()
         # Half emptied; or the first file of a log that was never flushed is lost and a later one is
         # not, in which case its snapshot may or may not be there: then nobody can say.
         first = self.log.segments[0].base_offset
-        self.knows_producers = doing != "_truncate_fully" and first <= self.model.flushed_end
+        self.knows_producers = (
+            doing not in ("_truncate_fully", "_recreate") and first <= self.model.flushed_end
+        )
         self._take_over()
         if self.knows_producers:
             self._check_producers()

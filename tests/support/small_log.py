@@ -90,13 +90,12 @@ def batch_of(
 def produced(
     sequence: int,
     *,
-    producer_id: int = 7,
     count: int = 1,
     value: bytes = b"value",
     **fields: Unpack[BatchFields],
 ) -> bytearray:
     """A batch of an idempotent producer."""
-    fields["producer_id"] = producer_id
+    fields.setdefault("producer_id", 7)
     fields["producer_epoch"] = 0
     fields["base_sequence"] = sequence
     return batch_of(count, value=value, **fields)

@@ -49,6 +49,11 @@ class ActiveIndex:
             return True
         return len(self.times) >= index_bytes_max // TIME_ENTRY_BYTES - 1
 
+    @property
+    def size_bytes(self) -> int:
+        """Of the two large files."""
+        return OFFSET_ENTRY_BYTES * len(self.offsets) + TIME_ENTRY_BYTES * len(self.times)
+
     def truncate(self, offset: int) -> None:
         self.offsets.truncate(offset)
         self.times.truncate(offset)

@@ -15,6 +15,7 @@ from barnabas_core.records.batch import (
     CRC_POSITION,
     HEADER_BYTES,
     LENGTH_OVERHEAD_BYTES,
+    LOG_APPEND_TIME,
     NO_TIMESTAMP,
     BatchHeader,
     CorruptBatch,
@@ -38,12 +39,8 @@ _CODECS = {
 }
 
 
-class CheckedBatch(NamedTuple):
-    """A batch as it will be written, but for offset and leader epoch."""
-
-    buffer: bytearray | memoryview
-    position: int
-    header: BatchHeader
+CheckedBatch = tuple[bytearray | memoryview, int, BatchHeader]
+"""(buffer, position in it, header) of a batch as it will be written, but for offset and epoch."""
 
 
 class CheckedAppend(NamedTuple):
@@ -63,24 +60,29 @@ def check_append(
     if len(buffer) > config.segment_bytes:
         reason = f"{len(buffer)} bytes do not fit a segment of {config.segment_bytes}"
         raise AppendError(ErrorCode.RECORD_LIST_TOO_LARGE, reason)
-    checked = []
-    size_bytes = offset_count = 0
-    newest_ms = NO_TIMESTAMP
-    has_producers = is_rebuilt = False
     try:
-        for position, header in split_batches(buffer):
-            batch = _check_batch(CheckedBatch(buffer, position, header), config, origin, now_ms)
-            checked.append(batch)
-            is_rebuilt |= batch.buffer is not buffer
-            header = batch.header
-            size_bytes += LENGTH_OVERHEAD_BYTES + header.batch_length
-            offset_count += header.last_offset_delta + 1
-            has_producers |= header.producer_id >= 0
-            newest_ms = max(newest_ms, header.max_timestamp)
+        batches = split_batches(buffer)
+        checked = [_check_batch(buffer, it, config, origin, now_ms) for it in batches]
     except CorruptBatch as error:
         raise AppendError(error.error_code, str(error)) from error
     if not checked:
         raise AppendError(ErrorCode.INVALID_RECORD, "no record batch")
+    return _sum_up(buffer, checked)
+
+
+def _sum_up(buffer: bytearray | memoryview, checked: list[CheckedBatch]) -> CheckedAppend:
+    size_bytes = offset_count = 0
+    newest_ms = NO_TIMESTAMP
+    has_producers = is_rebuilt = False
+    for batch_buffer, _, header in checked:
+        size_bytes += LENGTH_OVERHEAD_BYTES + header.batch_length
+        offset_count += header.last_offset_delta + 1
+        if header.max_timestamp > newest_ms:
+            newest_ms = header.max_timestamp
+        if header.producer_id >= 0:
+            has_producers = True
+        if batch_buffer is not buffer:
+            is_rebuilt = True
     if is_rebuilt:
         checked = [_on_its_own(batch) for batch in checked]
     return CheckedAppend(checked, size_bytes, offset_count, newest_ms, has_producers)
@@ -88,63 +90,67 @@ def check_append(
 
 def _on_its_own(batch: CheckedBatch) -> CheckedBatch:
     """Once one batch was rebuilt they are no longer neighbours in one buffer."""
-    end = batch.position + batch.header.size_bytes
-    return CheckedBatch(memoryview(batch.buffer)[batch.position : end], 0, batch.header)
+    buffer, position, header = batch
+    return memoryview(buffer)[position : position + header.size_bytes], 0, header
 
 
 def _check_batch(
-    batch: CheckedBatch, config: LogConfig, origin: AppendOrigin, now_ms: int
+    buffer: bytearray | memoryview,
+    found: tuple[int, BatchHeader],
+    config: LogConfig,
+    origin: AppendOrigin,
+    now_ms: int,
 ) -> CheckedBatch:
-    buffer, position, header = batch
-    _check_size(header, config)
+    position, header = found
+    if LENGTH_OVERHEAD_BYTES + header.batch_length > config.max_message_bytes:
+        raise _too_large(header, config)
     check_batch(buffer, position, header)
     if origin is AppendOrigin.CLIENT:
-        # The offset is ours to give, whatever the client counted from.
-        check_produced_batch(header if not header.base_offset else header._replace(base_offset=0))
+        check_produced_batch(header)
     if config.cleanup_compact and not header.is_control:
         check_records(buffer, position, header, keys_required=True)
+    batch = buffer, position, header
     if config.compression_type != "producer" and not header.is_control:
         batch = _in_codec_of(batch, config)
     if config.message_timestamp_type == "LogAppendTime":
         buffer, position, header = batch
-        return CheckedBatch(buffer, position, patch_append_time(buffer, position, header, now_ms))
-    _check_timestamps(header, config, now_ms)
+        return buffer, position, patch_append_time(buffer, position, header, now_ms)
+    oldest_ms = now_ms - config.message_timestamp_before_max_ms
+    newest_ms = now_ms + config.message_timestamp_after_max_ms
+    if not oldest_ms <= header.base_timestamp <= header.max_timestamp <= newest_ms or (
+        header.attributes & LOG_APPEND_TIME
+    ):
+        _check_timestamps(header, oldest_ms, newest_ms)
     return batch
 
 
-def _check_size(header: BatchHeader, config: LogConfig) -> None:
-    size_bytes = LENGTH_OVERHEAD_BYTES + header.batch_length
-    if size_bytes > config.max_message_bytes:
-        reason = f"{size_bytes} bytes are more than max.message.bytes, {config.max_message_bytes}"
-        raise AppendError(ErrorCode.MESSAGE_TOO_LARGE, reason)
+def _too_large(header: BatchHeader, config: LogConfig) -> AppendError:
+    most = config.max_message_bytes
+    reason = f"{header.size_bytes} bytes are more than max.message.bytes, {most}"
+    return AppendError(ErrorCode.MESSAGE_TOO_LARGE, reason)
 
 
-def _check_timestamps(header: BatchHeader, config: LogConfig, now_ms: int) -> None:
+def _check_timestamps(header: BatchHeader, oldest_ms: int, newest_ms: int) -> None:
     if header.is_log_append_time:
         reason = "a producer must not say that its timestamps are the log's"
         raise AppendError(ErrorCode.INVALID_TIMESTAMP, reason)
     for timestamp_ms in (header.base_timestamp, header.max_timestamp):
-        if timestamp_ms == NO_TIMESTAMP:
-            continue
-        ahead_ms = timestamp_ms - now_ms
-        if (
-            ahead_ms > config.message_timestamp_after_max_ms
-            or -ahead_ms > config.message_timestamp_before_max_ms
-        ):
-            reason = f"timestamp {timestamp_ms} is too far from the broker's, {now_ms}"
+        if timestamp_ms != NO_TIMESTAMP and not oldest_ms <= timestamp_ms <= newest_ms:
+            reason = f"timestamp {timestamp_ms} is not in {oldest_ms}..{newest_ms}"
             raise AppendError(ErrorCode.INVALID_TIMESTAMP, reason)
 
 
 def _in_codec_of(batch: CheckedBatch, config: LogConfig) -> CheckedBatch:
     """Compressed as the topic wants it. The records inside stay as they are."""
     codec = _CODECS[config.compression_type]
-    if batch.header.compression is codec:
-        return batch
     buffer, position, header = batch
+    if header.compression is codec:
+        return batch
     view = memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes]
     records = compress(codec, decompress(header.compression, view), _level(codec, config))
     again = _with_records(header, codec, records)
-    _check_size(again.header, config)
+    if again[2].size_bytes > config.max_message_bytes:
+        raise _too_large(again[2], config)
     return again
 
 
@@ -158,7 +164,7 @@ def _with_records(header: BatchHeader, codec: Compression, records: bytes) -> Ch
     pack_header(buffer, 0, *header)
     header = header._replace(crc=crc_of(buffer, 0, header.batch_length))
     buffer[CRC_POSITION : CRC_POSITION + 4] = header.crc.to_bytes(4)
-    return CheckedBatch(buffer, 0, header)
+    return buffer, 0, header
 
 
 def _level(codec: Compression, config: LogConfig) -> int | None:

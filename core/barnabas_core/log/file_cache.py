@@ -64,13 +64,20 @@ class FileCache:
         """The bytes of a file that no longer changes."""
         view = self._views.get(path)
         if view is None:
-            view = self._views[path] = self._disk.map(path)
+            view = self._views[path] = self._map(path)
             while len(self._views) > self._view_count_max:
                 self._views.popitem(last=False)
             return view
         with suppress(KeyError):
             self._views.move_to_end(path)
         return view
+
+    def _map(self, path: str) -> memoryview:
+        try:
+            return self._disk.map(path)
+        except TooManyOpenFiles:
+            self._files.clear()
+            return self._disk.map(path)
 
     def drop(self, path: str) -> None:
         """Forget what is cached under a name that is about to mean something else."""

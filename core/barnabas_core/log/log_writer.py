@@ -4,8 +4,6 @@ Positions and roll decisions are made at staging time, on what will be in the fi
 only `end_offset` and the segments' `size_bytes`, which move when a write has finished.
 """
 
-from collections.abc import Sequence
-
 from barnabas_core.log.active_index import ActiveIndex
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.file_name import LOG
@@ -16,6 +14,7 @@ from barnabas_core.log.segment import Segment
 from barnabas_core.log.segment_store import SegmentStore
 from barnabas_core.log.tail_cache import Tail
 from barnabas_core.log.write import Append, PendingWrite, WriteGroup
+from barnabas_core.ports import Buffer
 
 
 class LogWriter:
@@ -71,20 +70,17 @@ class LogWriter:
             return True
         if not staged_bytes:
             return False
-        if staged_bytes > config.segment_bytes - size_bytes:
+        if staged_bytes + size_bytes > config.segment_bytes:
             return True
         active = segment.active or segment.activate(self._environment.files)
         if active.is_full(config.segment_index_bytes):
             return True
-        age_ms = self._age_ms(segment, newest_ms, now_ms)
-        return age_ms > config.segment_ms_max - self.roll_jitter_ms
-
-    def _age_ms(self, segment: Segment, newest_ms: int, now_ms: int) -> int:
-        """In the time of the records if they have any."""
         first_ms = segment.first_timestamp_ms(self._environment.files)
         if first_ms >= 0 and newest_ms >= 0:
-            return newest_ms - first_ms
-        return now_ms - segment.created_at_ms
+            age_ms = newest_ms - first_ms  # in the time of the records, if they have any
+        else:
+            age_ms = now_ms - segment.created_at_ms
+        return age_ms > config.segment_ms_max - self.roll_jitter_ms
 
     def roll(self, base_offset: int, config: LogConfig, now_ms: int) -> None:
         """Seal the active segment and begin another; both reach the disk with the next write."""
@@ -105,16 +101,15 @@ class LogWriter:
         bound_ms = min(config.segment_jitter_ms, config.segment_ms_max)
         self.roll_jitter_ms = self._environment.rng.randrange(bound_ms) if bound_ms > 0 else 0
 
-    def add(self, appends: Sequence[Append]) -> None:
-        """Batches for the active segment; the offsets of `appends` follow what is staged."""
+    def add(self, first_offset: int, next_offset: int, buffer: Buffer) -> None:
+        """Batches for the active segment, whose offsets follow what is staged."""
         segment = self._store.segments[-1]
         group = self._group_for(segment)
-        group.appends += appends
-        for append in appends:
-            size_bytes = len(append[2])
-            group.size_bytes += size_bytes
-            segment.staged_bytes += size_bytes
-        self.staged_end_offset = appends[-1][1]
+        group.appends.append((first_offset, next_offset, buffer))
+        size_bytes = len(buffer)
+        group.size_bytes += size_bytes
+        segment.staged_bytes += size_bytes
+        self.staged_end_offset = next_offset
 
     def _group_for(self, segment: Segment) -> WriteGroup:
         if self._groups and self._groups[-1].segment is segment:

@@ -131,7 +131,11 @@ class LogManager:
 
     def _begin_directory(self, directory: LogDirectory) -> Partitions:
         """Take the directory; the partitions to open in it."""
-        directory.open(*self._owner, self.environment.rng, self._clock.now_ms())
+        try:
+            directory.open(*self._owner, self.environment.rng, self._clock.now_ms())
+        except LogError:
+            directory.release()
+            raise
         partitions = []
         for path, partition in directory.partitions():
             if partition.state is DirectoryState.CURRENT:
@@ -254,6 +258,8 @@ class LogManager:
         if not directory.is_online:
             return
         path = log.rename_for_delete(self.environment.rng.randbytes(16))
+        # A topic that was deleted must not come back.
+        self.environment.disk.sync_dir(directory.path)
         self._doomed.append((self._clock.now_ms() + log.config.file_delete_delay_ms, path))
 
     def truncate(self, offsets: Mapping[Key, int]) -> None:

@@ -10,14 +10,13 @@ from array import array
 from bisect import bisect_left, bisect_right
 from struct import Struct
 
+from barnabas_core.log.big_endian import INT32, decode_ints, encode_ints
 from barnabas_core.ports import Buffer
 
 ENTRY_BYTES = 8
 RELATIVE_OFFSET_MAX = 2**31 - 1
 
 _ENTRY = Struct(">ii")
-_INT32 = "i"
-assert array(_INT32).itemsize == 4
 
 
 class OffsetIndex:
@@ -26,9 +25,7 @@ class OffsetIndex:
     __slots__ = ("_positions", "_relatives", "base_offset")
 
     def __init__(self, base_offset: int, data: Buffer = b"") -> None:
-        fields = array(_INT32)
-        fields.frombytes(data)
-        fields.byteswap()
+        fields = decode_ints(data)
         self.base_offset = base_offset
         self._relatives = fields[0::2]
         self._positions = fields[1::2]
@@ -53,11 +50,10 @@ class OffsetIndex:
         del self._relatives[keep:], self._positions[keep:]
 
     def encode(self) -> bytes:
-        fields = array(_INT32, bytes(ENTRY_BYTES * len(self._relatives)))
+        fields = array(INT32, bytes(ENTRY_BYTES * len(self._relatives)))
         fields[0::2] = self._relatives
         fields[1::2] = self._positions
-        fields.byteswap()
-        return fields.tobytes()
+        return encode_ints(fields)
 
 
 def lookup_position(index: Buffer, base_offset: int, offset: int) -> int:

@@ -27,7 +27,7 @@ from barnabas_core.log.file_name import (
     file_name,
 )
 from barnabas_core.log.flushable_log import FlushableLog
-from barnabas_core.log.read import LogRead, SegmentReader, memory_slices
+from barnabas_core.log.read import FileSlice, LogRead, SegmentReader, memory_slices
 from barnabas_core.log.retention import SegmentView, plan_retention
 from barnabas_core.log.segment import Segment
 from barnabas_core.log.segment_store import RetireJob
@@ -100,13 +100,20 @@ class PartitionLog(FlushableLog):
         if tail.holds(offset):
             buffers = tail.read(offset, max_bytes, up_to, min_one_batch=min_one_batch)
             return LogRead(offset, memory_slices(buffers))
-        bound = None if up_to >= end_offset else up_to
-        for segment in self._store.from_offset(offset):
+        bare: FileSlice | None = None
+        index = self._store.index_of(offset)
+        for number, segment in enumerate(self._store.segments[index:], index):
+            # Nothing to look for where all of the segment may be read.
+            bound = None if self._store.end_of(number, end_offset) <= up_to else up_to
             reader = SegmentReader(segment, self._environment.files, may_block=may_block)
             found = reader.slice(offset, max_bytes, bound, min_one_batch=min_one_batch)
-            if found is not None:
-                return LogRead(offset, (found,) if len(found) else ())
-        return LogRead(offset, ())
+            if found is not None and len(found) and reader.is_bare:
+                # Alone it would puzzle clients: they look for the record. Only if nothing follows.
+                bare = found
+            elif found is not None:
+                found = found if len(found) else bare
+                return LogRead(offset, (found,) if found is not None else ())
+        return LogRead(offset, (bare,) if bare is not None else ())
 
     def aborted_transactions(self, start_offset: int, up_to: int) -> list[AbortedTransaction]:
         """What a `read_committed` reader of [start_offset, up_to) must skip, by first offset."""

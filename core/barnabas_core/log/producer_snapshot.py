@@ -9,9 +9,8 @@ which then starts from an older one or replays more.
 
 from struct import Struct
 
-from crc32c import crc32c
-
 from barnabas_core.log.producer_entry import ENTRY_BYTES
+from barnabas_core.records.checksum import crc32c
 
 _VERSION = 1
 _HEAD = Struct(">hI")

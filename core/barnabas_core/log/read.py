@@ -11,7 +11,7 @@ from typing import Protocol
 
 from barnabas_core.log.error import LogError
 from barnabas_core.log.file_cache import FileCache
-from barnabas_core.log.scan import ReadAt, find_batch
+from barnabas_core.log.scan import PositionedHeader, ReadAt, find_batch
 from barnabas_core.log.segment import Segment
 from barnabas_core.ports import Buffer, File
 
@@ -129,13 +129,15 @@ def _flush_small(small: list[Buffer], slices: list[LogSlice]) -> None:
 class SegmentReader:
     """Finds positions in one segment, waiting for the disk only if allowed."""
 
-    __slots__ = ("_file", "_files", "_may_block", "_segment")
+    __slots__ = ("_file", "_files", "_may_block", "_segment", "is_bare")
 
     def __init__(self, segment: Segment, files: FileCache, *, may_block: bool) -> None:
         self._segment = segment
         self._files = files
         self._file = segment.file(files)
         self._may_block = may_block
+        self.is_bare = False
+        """Whether all that the last slice held was the header that compaction left at the end."""
 
     @property
     def read_at(self) -> ReadAt:
@@ -154,6 +156,7 @@ class SegmentReader:
         found = self._segment.find(self._files, self.read_at, offset)
         if found is None:
             return None
+        self.is_bare = not found.header.record_count and self._is_last(found)
         first_bytes = found.header.size_bytes
         if first_bytes > max_bytes:
             max_bytes = first_bytes if min_one_batch else 0
@@ -161,6 +164,9 @@ class SegmentReader:
         if up_to is not None:
             end = self._end_below(up_to, found.position, end)
         return FileSlice(self._file, found.position, end - found.position)
+
+    def _is_last(self, found: PositionedHeader) -> bool:
+        return found.end_position == self._segment.size_bytes
 
     def _end_below(self, up_to: int, start: int, end: int) -> int:
         """`end`, moved back to where the first batch begins that reaches `up_to`."""

@@ -202,8 +202,7 @@ class _Recovery:
     def _scan(self, bases: list[int]) -> Recovered:
         found = Recovered(bases[0] if bases else 0)
         for index, base_offset in enumerate(bases):
-            has_gap = base_offset != found.log_end_offset and not self._config.cleanup_compact
-            if has_gap or base_offset < found.log_end_offset:
+            if self._is_out_of_line(base_offset, found.log_end_offset):
                 self._remove_segments(bases[index:], found)
                 break
             if index:
@@ -212,6 +211,16 @@ class _Recovery:
                 self._remove_segments(bases[index + 1 :], found)
                 break
         return found
+
+    def _is_out_of_line(self, base_offset: int, log_end_offset: int) -> bool:
+        """Whether a segment cannot follow what was found so far.
+
+        Before the recovery point every file is durable: a gap there is the cleaner's work, though
+        the topic may no longer be a compacted one.
+        """
+        if base_offset <= log_end_offset or self._config.cleanup_compact:
+            return base_offset < log_end_offset
+        return log_end_offset >= self._settings.recovery_point
 
     def _scan_segment(self, base_offset: int, found: Recovered) -> bool:
         """Whether all of it is sound; if not, the rest is cut off."""

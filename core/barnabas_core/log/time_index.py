@@ -11,14 +11,19 @@ from bisect import bisect_left, bisect_right
 from struct import Struct
 from typing import NamedTuple
 
+from barnabas_core.log.big_endian import (
+    INT32,
+    decode_ints,
+    encode_ints,
+    join_halves,
+    split_halves,
+)
 from barnabas_core.ports import Buffer
 
 ENTRY_BYTES = 12
 NO_TIMESTAMP = -1
 
 _ENTRY = Struct(">qi")
-_INT64 = "q"
-_INT32 = "i"
 
 
 class TimestampOffset(NamedTuple):
@@ -33,11 +38,9 @@ class TimeIndex:
 
     def __init__(self, base_offset: int, data: Buffer = b"") -> None:
         self.base_offset = base_offset
-        self._timestamps = array(_INT64)
-        self._relatives = array(_INT32)
-        for timestamp_ms, relative in _ENTRY.iter_unpack(data):
-            self._timestamps.append(timestamp_ms)
-            self._relatives.append(relative)
+        fields = decode_ints(data)
+        self._timestamps = join_halves(fields[0::3], fields[1::3])
+        self._relatives = fields[2::3]
 
     def __len__(self) -> int:
         return len(self._timestamps)
@@ -65,8 +68,10 @@ class TimeIndex:
         del self._timestamps[keep:], self._relatives[keep:]
 
     def encode(self) -> bytes:
-        entries = zip(self._timestamps, self._relatives, strict=True)
-        return b"".join([_ENTRY.pack(*entry) for entry in entries])
+        fields = array(INT32, bytes(ENTRY_BYTES * len(self._relatives)))
+        fields[0::3], fields[1::3] = split_halves(self._timestamps)
+        fields[2::3] = self._relatives
+        return encode_ints(fields)
 
 
 def lookup_offset(index: Buffer, base_offset: int, timestamp_ms: int) -> int:

@@ -29,7 +29,7 @@ from barnabas_core.log.producer_tracker import ProducerTracker
 from barnabas_core.log.replay import aborted_of, control_of, replay_batch
 from barnabas_core.log.segment import Segment
 from barnabas_core.log.segment_store import SegmentStore
-from barnabas_core.log.write import Append, PendingWrite
+from barnabas_core.log.write import PendingWrite
 from barnabas_core.ports import Buffer, DiskError
 from barnabas_core.records.batch import LENGTH_OVERHEAD_BYTES, BatchHeader, patch_offset
 from barnabas_core.wire.error_code import ErrorCode
@@ -152,31 +152,35 @@ class WritableLog:
         Offsets, leader epoch and perhaps timestamps are patched into `buffer`, which belongs to the
         log from then on.
         """
-        self._refuse_if_offline()
-        append = check_append(buffer, self.config, origin, now_ms)
+        if self._offline_reason is not None:
+            self._refuse_if_offline()
+        config, writer = self.config, self._writer
+        append = check_append(buffer, config, origin, now_ms)
+        batches, size_bytes, offset_count, newest_ms, has_producers = append
         producers: ProducerAppend | None = None
-        if append.has_producers:
+        if has_producers:
             producers = self.producers.begin(origin)
-            duplicate = self._check_producers(producers, append.batches, transaction_version)
+            duplicate = self._check_producers(producers, batches, transaction_version)
             if duplicate is not None:
-                return self._repeated(duplicate, append.batches)
-        writer = self._writer
+                return self._repeated(duplicate, batches)
         first_offset = writer.staged_end_offset
-        last_offset = first_offset + append.offset_count - 1
-        if writer.must_roll(append.size_bytes, last_offset, append.newest_ms, self.config, now_ms):
+        last_offset = first_offset + offset_count - 1
+        if writer.must_roll(size_bytes, last_offset, newest_ms, config, now_ms):
             self._roll(first_offset, now_ms)
         self._epochs.maybe_assign(leader_epoch, first_offset)
-        self._take(buffer, append.batches, leader_epoch)
+        self._take(buffer, batches, leader_epoch)
         if producers is not None:
             self._note_aborted(self.producers.apply(producers))
+        append_time_ms = now_ms if config.message_timestamp_type == "LogAppendTime" else -1
+        # By position: names would cost as much as the object.
         return Appended(
             first_offset,
             last_offset,
-            now_ms if self.config.is_log_append_time else -1,
+            append_time_ms,
             self.log_start_offset,
-            duplicate=False,
-            size_bytes=append.size_bytes,
-            record_count=append.offset_count,
+            False,
+            size_bytes,
+            offset_count,
         )
 
     def _check_producers(
@@ -209,7 +213,7 @@ class WritableLog:
             self.log_start_offset,
             duplicate=True,
             size_bytes=0,
-            record_count=sum([batch.header.record_count for batch in batches]),
+            record_count=sum([header.record_count for _, _, header in batches]),
         )
 
     def _take(
@@ -221,18 +225,19 @@ class WritableLog:
         interval_bytes = self.config.index_interval_bytes
         file_position = segment.staged_bytes
         if not file_position:
-            segment.note_first_timestamp(batches[0].header.max_timestamp)
-        first_offset = offset = self._writer.staged_end_offset
-        appends: list[Append] = []
+            segment.note_first_timestamp(batches[0][2].max_timestamp)
+        writer = self._writer
+        first_offset = offset = writer.staged_end_offset
         for batch_buffer, position, header in batches:
             patch_offset(batch_buffer, position, offset, leader_epoch)
             next_offset = offset + header.last_offset_delta + 1
             active.on_batch(header, next_offset - 1, file_position, interval_bytes)
             if batch_buffer is not buffer:
-                appends.append((offset, next_offset, batch_buffer))
+                writer.add(offset, next_offset, batch_buffer)
             file_position += LENGTH_OVERHEAD_BYTES + header.batch_length
             offset = next_offset
-        self._writer.add(appends or [(first_offset, offset, buffer)])
+        if batches[0][0] is buffer:
+            writer.add(first_offset, offset, buffer)
 
     # Staging as a follower
 
@@ -296,7 +301,7 @@ class WritableLog:
         end = position + header.size_bytes
         whole = buffer if end == len(buffer) else memoryview(buffer)[:end]
         # From the staged end, not from the first batch: a compacted leader has gaps.
-        self._writer.add([(self._writer.staged_end_offset, header.next_offset, whole)])
+        self._writer.add(self._writer.staged_end_offset, header.next_offset, whole)
 
     # Both
 

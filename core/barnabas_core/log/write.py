@@ -37,6 +37,12 @@ class WriteGroup:
     is_sealed: bool = False
     """The segment ends with this group."""
 
+    @property
+    def index_bytes(self) -> int:
+        """How much sealing writes."""
+        active = self.segment.active
+        return active.size_bytes if self.is_sealed and active is not None else 0
+
     def run(self, disk: Disk) -> None:
         if self.creates_file:
             self.file = disk.open(self.segment.path(LOG), create=True)
@@ -61,7 +67,8 @@ class PendingWrite:
 
     @property
     def size_bytes(self) -> int:
-        return sum(group.size_bytes for group in self.groups)
+        """How much `run` writes, by which its owner decides where it runs."""
+        return sum([group.size_bytes + group.index_bytes for group in self.groups])
 
     def run(self) -> None:
         """The blocking part: thread-safe, and `DiskError` means that the directory is lost."""
@@ -82,9 +89,12 @@ def write_indexes(disk: Disk, segment: Segment) -> None:
 
 
 def write_whole(disk: Disk, path: str, data: bytes) -> None:
-    """Write a file that nobody reads yet; it becomes durable with the next flush."""
+    """Write a file anew; it becomes durable with the next flush.
+
+    Never over the old one: somebody may have that mapped, and must not be left with fewer pages.
+    """
+    disk.remove(path)
     file = disk.open(path, create=True)
-    file.truncate(0)
     if data:
         file.write_at(0, [data])
     file.close()

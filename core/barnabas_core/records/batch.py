@@ -12,9 +12,8 @@ record: one unpack and one CRC per batch.
 import struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from barnabas_core.ports.disk import Buffer
+from barnabas_core.records.checksum import crc32c
 from barnabas_core.records.compression import Compression
 from barnabas_core.records.error import BatchFault, CorruptBatch
 

@@ -16,17 +16,22 @@ calls `delete_old_segments` itself.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from barnabas_core.log.cleaner.clean import CleanedGroup, CleanResult, CleanTask, remove_leftovers
 from barnabas_core.log.cleaner.error import CleaningAborted, UncleanableLog
 from barnabas_core.log.cleaner.job import decode_result, encode_task, write_inputs
 from barnabas_core.log.cleaner.manager import (
     CleanerManager,
+    Key,
     checkpoint_path,
     choose,
     task_for,
     view_of,
 )
+from barnabas_core.log.cleaner.replacement import Replacement
 from barnabas_core.log.cleaner.selection import Candidate, LogView
 from barnabas_core.log.cleaner.settings import CleanerSettings
 from barnabas_core.log.directory import LogDirectory
@@ -34,11 +39,22 @@ from barnabas_core.log.error import LogOffline
 from barnabas_core.log.manager import LogManager
 from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.log.producer_snapshot import encode_snapshot
-from barnabas_core.ports import Clock, DiskError, Executor
+from barnabas_core.ports import Clock, DiskError, Executor, TooManyOpenFiles
 from barnabas_core.runtime.executor import WorkerFailed
 from barnabas_core.runtime.log_setup import EventLog
 
 WORKER_MODULE = "barnabas_core.runtime.worker"
+_DESCRIPTOR_WAIT_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerHooks:
+    """What the broker does in its own way, since more than the log takes part."""
+
+    retain: Callable[[PartitionLog], Awaitable[None]]
+    """Apply retention to a compacted log, which nobody cleans meanwhile."""
+    fail: Callable[[DiskError], object]
+    """Take a log directory offline."""
 
 
 class CleanerTask:
@@ -49,12 +65,14 @@ class CleanerTask:
         clock: Clock,
         events: EventLog,
         settings: CleanerSettings,
+        hooks: CleanerHooks | None = None,
     ) -> None:
         self._logs = logs
         self._executor = executor
         self._clock = clock
         self._events = events
         self._settings = settings
+        self._hooks = hooks or CleanerHooks(self._retain, logs.on_disk_error)
         self._disk = logs.environment.disk
         self._rewriting: asyncio.Task[bytes] | None = None
         self._is_stopping = False
@@ -97,11 +115,17 @@ class CleanerTask:
     async def delete_old_segments(self) -> None:
         for log in self._compacted_logs():
             if self._is_available(log):
-                try:
-                    log.delete_old_segments(self._clock.now_ms())
-                except DiskError as error:
-                    self._logs.on_disk_error(error)
+                with self._occupied((log.topic, log.partition)):
+                    await self._hooks.retain(log)
             await asyncio.sleep(0)
+
+    async def _retain(self, log: PartitionLog) -> None:
+        try:
+            job = log.retention_job(self._clock.now_ms())
+            if job is not None:
+                await self._executor.in_thread(job.run)
+        except DiskError as error:
+            self._hooks.fail(error)
 
     async def _view_logs(self) -> list[LogView]:
         views = []
@@ -111,7 +135,7 @@ class CleanerTask:
                 try:
                     view = view_of(log, self.manager.checkpoint_offset(_parent(log), key))
                 except DiskError as error:
-                    self._logs.on_disk_error(error)
+                    self._hooks.fail(error)
                     continue
                 if view is not None:
                     views.append(view)
@@ -151,35 +175,47 @@ class CleanerTask:
     async def _clean_guarded(self, log: PartitionLog, candidate: Candidate, now_ms: int) -> bool:
         """False if it failed: better wait a little before the next one."""
         key = log.topic, log.partition
-        self.manager.cleaning = key
-        self._idle.clear()
         try:
-            await self._clean(log, candidate, now_ms)
+            with self._occupied(key):
+                await self._clean(log, candidate, now_ms)
         except UncleanableLog as error:
             self.manager.give_up(key, str(error))
             self._events.error("log cannot be compacted", log=log.dir_path, reason=str(error))
-        except WorkerFailed as error:
+        except (WorkerFailed, TooManyOpenFiles, OSError) as error:
             self.manager.on_failure(key, self._clock.now_ms())
             self._events.warning("compaction failed", log=log.dir_path, reason=str(error))
         except (CleaningAborted, LogOffline) as error:
             self._events.info("compaction aborted", log=log.dir_path, reason=str(error))
         except DiskError as error:
-            self._logs.on_disk_error(error)
+            self._hooks.fail(error)
         else:
             return True
+        return False
+
+    @contextmanager
+    def _occupied(self, key: Key) -> Iterator[None]:
+        """Who pauses the log waits until this is over."""
+        self.manager.cleaning = key
+        self._idle.clear()
+        try:
+            yield
         finally:
             self.manager.cleaning = None
             self._idle.set()
-        return False
 
     async def _clean(self, log: PartitionLog, candidate: Candidate, now_ms: int) -> None:
         task = task_for(log, candidate, self._settings, now_ms)
         self._truncation_count = log.truncation_count
+        may_tidy = True
         try:
             result = await self._rewrite(log, task)
             await self._swap_in_to_the_end(log, result)
+        except DiskError:
+            # Which files were renamed and which not tells the recovery where it happened.
+            may_tidy = False
+            raise
         finally:
-            if not log.is_offline:
+            if may_tidy and not log.is_offline:
                 await self._executor.in_thread(lambda: remove_leftovers(self._disk, task.dir_path))
         self._note_clean(log.topic, log.partition, result.clean_up_to)
         directory = self._logs.directory_of(log.topic, log.partition)
@@ -236,13 +272,22 @@ class CleanerTask:
             await self._swap_in_group(log, group)
 
     async def _swap_in_group(self, log: PartitionLog, group: CleanedGroup) -> None:
-        in_thread = self._executor.in_thread
         replacement = log.replacement(group, self._clock.now_ms())
-        await in_thread(replacement.commit)
+        await self._executor.in_thread(replacement.commit)
+        await self._sync(replacement)
         replacement.take_place()
-        await in_thread(replacement.retire)
+        await self._executor.in_thread(replacement.retire)
+        await self._sync(replacement)
         replacement.finish()
-        await in_thread(replacement.sync)
+        await self._sync(replacement)
+
+    async def _sync(self, replacement: Replacement) -> None:
+        """There is no way back: wait for a descriptor if none is left."""
+        while True:
+            try:
+                return await self._executor.in_thread(replacement.sync)
+            except TooManyOpenFiles:
+                await asyncio.sleep(_DESCRIPTOR_WAIT_S)
 
     # Remembering
 

@@ -300,6 +300,10 @@ def test_a_marker_stays_while_there_is_data_and_until_its_horizon(
     assert log.indexed_aborted() == []
 
     put_each(log, b"c")
+    log.clean(now_ms=NOW_MS + RETENTION_MS - 1)
+    assert log.markers() == [marker]
+
+    put_each(log, b"d")
     log.clean(now_ms=NOW_MS + RETENTION_MS)
     assert log.markers() == []
 
@@ -377,20 +381,24 @@ def test_an_emptied_batch_goes_when_its_producer_is_gone(log: DirtyLog) -> None:
 
 def test_the_last_offset_of_a_rewritten_segment_is_never_lost(log: DirtyLog) -> None:
     put_each(log, b"a", b"b")
-    first_uncleanable = log.next_offset
-    log.put((b"b", b"aborted"), producer_id=1, is_transactional=True)
-    log.end(1, commit=False)
-    log.roll()
-    put_each(log, b"a", b"b")
-    log.producers.clear()
+    put_each(log, b"b", b"a", b"c")
 
     log.clean(segment_bytes=1)
 
-    last = log.batches_of(first_uncleanable)[-1].header
-    assert last.next_offset == first_uncleanable + 2
+    [last] = log.batches_of(0)
+    assert (last.header.base_offset, last.header.next_offset) == (1, 2)
+    assert last.records == []
 
 
 # Segments
+
+
+def test_a_gap_at_the_end_of_a_segment_is_clean_too(log: DirtyLog) -> None:
+    log.put((b"a", b"1"))
+    log.next_offset += 5
+    log.roll()
+
+    assert log.clean().clean_up_to == 6
 
 
 def test_small_neighbours_become_one_segment(log: DirtyLog) -> None:
@@ -406,6 +414,30 @@ def test_small_neighbours_become_one_segment(log: DirtyLog) -> None:
     assert group.size_bytes == sum(len(it.data) for it in log.batches())
 
 
+def test_small_neighbours_that_lose_nothing_become_one_segment_too(log: DirtyLog) -> None:
+    put_each(log, b"a")
+    put_each(log, b"b")
+
+    log.clean()
+
+    assert log.bases() == [0]
+    assert log.offsets() == [0, 1]
+
+
+def test_as_many_join_as_fit_behind_what_is_left(log: DirtyLog) -> None:
+    for _ in range(5):
+        put_each(log, b"a", b"b", b"c")
+    put_each(log, b"d", b"e", b"f")
+    put_each(log, b"g")
+    size_bytes = log.disk.size_of(log.path(0, LOG))
+    assert size_bytes is not None
+
+    log.clean(segment_bytes=size_bytes)
+
+    assert log.bases() == [0, 15, 18]
+    assert [it.offsets for it in log.batches_of(0)] == [[12], [13], [14]]
+
+
 def test_a_lone_segment_that_loses_nothing_is_left_alone(log: DirtyLog) -> None:
     put_each(log, b"a", b"b")
     inode = Path(log.path(0, LOG)).stat().st_ino
@@ -416,6 +448,19 @@ def test_a_lone_segment_that_loses_nothing_is_left_alone(log: DirtyLog) -> None:
     assert result.clean_up_to == 2
     assert Path(log.path(0, LOG)).stat().st_ino == inode
     assert not [it for it in log.names() if it.endswith(".cleaned")]
+
+
+def test_a_lone_segment_with_nothing_but_a_header_to_keep_is_left_alone(log: DirtyLog) -> None:
+    log.put((b"a", b"1"), producer_id=7)
+    log.put((b"a", b"2"))
+    log.roll()
+    log.clean()
+    put_each(log, b"b")
+
+    result = log.clean(segment_bytes=1)
+
+    assert [it.header.record_count for it in log.batches()] == [0, 1, 1]
+    assert result.groups == ()
 
 
 def test_the_indexes_of_a_rewritten_segment_find_every_batch(log: DirtyLog) -> None:
@@ -484,6 +529,21 @@ def test_a_full_key_map_stops_early_and_the_next_run_goes_on(log: DirtyLog) -> N
         log.clean(key_map_bytes=24 * 47)
         assert log.first_dirty_offset > before
     assert log.offsets() == list(range(60, 120))
+
+
+def test_what_lies_behind_a_full_key_map_is_not_judged(log: DirtyLog) -> None:
+    for key in range(20):
+        log.put((b"%d" % key, b""))
+    log.put((None, b"no key"), (b"0", None))
+    log.put((b"0", b"new"))
+    log.roll()
+    before = log.batches()
+
+    result = log.clean(key_map_bytes=24 * 11)
+
+    assert result.clean_up_to < 20
+    assert [it.data for it in log.batches()[-2:]] == [it.data for it in before[-2:]]
+    assert result.stats.keyless_records == 0
 
 
 def test_a_map_too_small_for_one_batch_makes_the_log_uncleanable(log: DirtyLog) -> None:

@@ -130,12 +130,14 @@ def test_offsets_and_epoch_are_put_into_every_batch() -> None:
     assert (appended.first_offset, appended.last_offset, appended.record_count) == (3, 5, 3)
 
 
-def test_the_offset_that_a_client_counted_from_does_not_matter() -> None:
+def test_a_client_counts_from_zero() -> None:
     log = new_log()
 
-    append(log, batch_of(2, base_offset=77))
+    with pytest.raises(AppendError) as refused:
+        append(log, batch_of(2, base_offset=77))
 
-    assert read_all(log)[0].base_offset == 0
+    assert refused.value.error_code is ErrorCode.INVALID_RECORD
+    assert log.staged_end_offset == 0
 
 
 def test_log_append_time_stamps_the_batch() -> None:

@@ -47,7 +47,7 @@ class Machine:
 
     def start(self) -> LogManager:
         manager = LogManager(
-            LogEnvironment(self.disk, SeededRng(1), producer_expiration_ms=2**62),
+            LogEnvironment(self.disk, SeededRng(self.random.randrange(2**32)), 2**62),
             self.clock,
             ["/logs"],
             cluster_id="c",

@@ -11,7 +11,7 @@ way of Kafka:
 - a marker goes when it is spent (see `transactions`) and its horizon has passed; the horizon is set
   when a pass first finds it spent;
 - a batch without records goes, unless it is the last of an active producer, whose sequence would
-  be forgotten, or the caller says that it must stay: then its header stays alone.
+  be forgotten: then its header stays alone.
 
 A batch keeps its offsets, sequences, epoch and codec. One that loses nothing is handed back as the
 bytes it came in, whatever they are.
@@ -63,15 +63,14 @@ class BatchCleaner:
     delete_retention_ms: int
     stats: CleanerStats = field(default_factory=CleanerStats)
 
-    def clean(self, header: BatchHeader, batch: Buffer, *, must_stay: bool) -> Buffer | None:
+    def clean(self, header: BatchHeader, batch: Buffer) -> Buffer | None:
         """The bytes to write for `batch`, None for nothing."""
         self.stats.read_records += header.record_count
         self.stats.read_bytes += len(batch)
-        must_stay = must_stay or self._is_last_of_producer(header)
         clean = self._clean_control if header.is_control else self._clean_data
         kept = clean(header, batch)
-        if kept is None and must_stay:
-            kept = empty_batch(header) if header.record_count else batch
+        if kept is None and self._is_last_of_producer(header):
+            kept = header_alone(header, batch)
         self.stats.kept_bytes += len(kept or b"")
         return kept
 
@@ -151,3 +150,8 @@ class BatchCleaner:
             if offset in kept:
                 builder.append(key, value, timestamp_ms, headers, offset)
         return builder.build(header.last_offset)
+
+
+def header_alone(header: BatchHeader, batch: Buffer) -> Buffer:
+    """The batch without its records; itself if it has none."""
+    return empty_batch(header) if header.record_count else batch

@@ -6,13 +6,18 @@ from the start of the log to there and writes what stays, group by group. The lo
 touched: the broker swaps the result in, or throws it away.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
-from barnabas_core.log.cleaner.batch_cleaner import BatchCleaner, CleanerStats, LastBatch
+from barnabas_core.log.cleaner.batch_cleaner import (
+    BatchCleaner,
+    CleanerStats,
+    LastBatch,
+    header_alone,
+)
 from barnabas_core.log.cleaner.error import UncleanableLog
-from barnabas_core.log.cleaner.grouping import GroupBounds, SegmentFiles, group_segments
+from barnabas_core.log.cleaner.grouping import GroupBounds, SegmentFiles, fits
 from barnabas_core.log.cleaner.key_map import KeyMap, KeyMapTooSmall
 from barnabas_core.log.cleaner.output import CleanedSegment
 from barnabas_core.log.cleaner.source import SegmentSource
@@ -23,8 +28,6 @@ from barnabas_core.log.transaction_index import AbortedTransaction
 from barnabas_core.ports import Disk
 from barnabas_core.records.batch import BatchHeader, CorruptBatch
 from barnabas_core.records.record_scan import iter_keys
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +110,7 @@ class Cleaner:
         task = self._task
         span = max(task.first_uncleanable_offset - task.first_dirty_offset, 0)
         key_map = KeyMap(task.key_map_bytes, task.key_map_load_factor, expected_keys=span)
-        transactions = self._transactions_from(task.first_dirty_offset)
+        transactions = TransactionPass(self._aborted)
         dirty = [it for it in self._segments if it.end_offset > task.first_dirty_offset]
         for segment in dirty:
             if not self._map_segment(segment, key_map, transactions):
@@ -142,11 +145,8 @@ class Cleaner:
         return all(
             key_map.put(record.key, record.offset)
             for record in iter_keys(batch, header=header)
-            if record.key is not None and record.offset >= self._task.first_dirty_offset
+            if record.key is not None
         )
-
-    def _transactions_from(self, offset: int) -> TransactionPass:
-        return TransactionPass(it for it in self._aborted if it.last_offset >= offset)
 
     # Second pass
 
@@ -156,43 +156,57 @@ class Cleaner:
         segments = [it for it in self._segments if it.base_offset < clean_up_to]
         cleaner = BatchCleaner(
             key_map=key_map,
-            transactions=self._transactions_from(segments[0].base_offset),
+            transactions=TransactionPass(self._aborted),
             producers=self._producers,
             now_ms=task.now_ms,
             delete_retention_ms=task.delete_retention_ms,
         )
-        bounds = GroupBounds(task.segment_bytes, task.segment_index_bytes)
-        groups = [self._rewrite_group(it, cleaner) for it in group_segments(segments, bounds)]
-        changed = tuple(group for group in groups if group is not None)
-        return CleanResult(changed, clean_up_to, cleaner.stats)
+        pending = deque(segments)
+        groups: list[CleanedGroup] = []
+        while pending:
+            group = self._rewrite_group(pending, cleaner)
+            groups += [group] if group is not None else []
+        return CleanResult(tuple(groups), clean_up_to, cleaner.stats)
 
     def _rewrite_group(
-        self, group: Sequence[SegmentFiles], cleaner: BatchCleaner
+        self, pending: deque[SegmentFiles], cleaner: BatchCleaner
     ) -> CleanedGroup | None:
-        """None if there was nothing to do: one segment that loses nothing."""
+        """Take as many of `pending` as fit; None if it is one that loses nothing."""
         task = self._task
-        output = CleanedSegment(
-            self._disk,
-            task.dir_path,
-            group[0].base_offset,
-            self._throttle,
-            interval_bytes=task.index_interval_bytes,
-            buffer_bytes=task.io_buffer_bytes,
-        )
-        is_changed = len(group) > 1
-        for (_, header, batch), is_last in _mark_last(self._source.batches(group)):
-            kept = cleaner.clean(header, batch, must_stay=is_last)
-            is_changed = is_changed or kept is not batch
-            if kept is not None:
-                output.append(kept)
+        bounds = GroupBounds(task.segment_bytes, task.segment_index_bytes)
+        output = self._open_output(pending[0].base_offset)
+        group: list[SegmentFiles] = []
+        while pending and (not group or fits(output.files, pending[0], bounds)):
+            group.append(pending.popleft())
+            self._rewrite_segment(group[-1], cleaner, output)
         aborted = cleaner.transactions.take_aborted()
-        output.add_aborted(aborted)
-        if not is_changed:
+        if len(group) == 1 and not output.is_changed:
             output.discard()
             return None
-        output.finish(self._source.modified_ms(group[-1]))
+        output.finish(aborted, self._source.modified_ms(group[-1]))
         replaced = tuple((it.base_offset, it.size_bytes) for it in group)
-        return CleanedGroup(output.base_offset, output.size_bytes, bool(aborted), replaced)
+        files = output.files
+        return CleanedGroup(files.base_offset, files.size_bytes, bool(aborted), replaced)
+
+    def _rewrite_segment(
+        self, segment: SegmentFiles, cleaner: BatchCleaner, output: CleanedSegment
+    ) -> None:
+        for _, header, batch in self._source.batches([segment]):
+            kept = cleaner.clean(header, batch)
+            if kept is None:
+                output.drop(header_alone(header, batch))
+            else:
+                output.append(kept, is_changed=kept is not batch)
+
+    def _open_output(self, base_offset: int) -> CleanedSegment:
+        return CleanedSegment(
+            self._disk,
+            self._task.dir_path,
+            base_offset,
+            self._throttle,
+            interval_bytes=self._task.index_interval_bytes,
+            buffer_bytes=self._task.io_buffer_bytes,
+        )
 
 
 def remove_leftovers(disk: Disk, dir_path: str) -> None:
@@ -200,13 +214,3 @@ def remove_leftovers(disk: Disk, dir_path: str) -> None:
     for name, _ in disk.list_dir(dir_path):
         if name.endswith(CLEANED):
             disk.remove(f"{dir_path}/{name}")
-
-
-def _mark_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
-    """Each item, and whether none follows."""
-    iterator = iter(items)
-    for current in iterator:
-        for following in iterator:
-            yield current, False
-            current = following
-        yield current, True

@@ -1,10 +1,12 @@
 """Which neighbouring segments are rewritten into one.
 
-Compaction leaves small segments behind; merging keeps their number down. A group must fit into one
-segment even if nothing goes: its size, both indexes, and the 31 bits of a relative offset.
+Compaction leaves little of old segments; merging keeps their number down. It goes by what is left:
+another segment joins as long as all of it would fit behind what the ones before it left, by its
+size, both indexes, and the 31 bits of a relative offset. So hardly ever is there a segment without
+any record: a client that gets nothing but empty batches from it may take them for a message that is
+too large (librdkafka does, after a few in a row).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from barnabas_core.log.offset_index import RELATIVE_OFFSET_MAX
@@ -28,23 +30,11 @@ class GroupBounds:
     index_bytes: int
 
 
-def group_segments(
-    segments: Sequence[SegmentFiles], bounds: GroupBounds
-) -> list[list[SegmentFiles]]:
-    """Consecutive groups, each of at least one segment."""
-    groups: list[list[SegmentFiles]] = []
-    for segment in segments:
-        if groups and _fits([*groups[-1], segment], bounds):
-            groups[-1].append(segment)
-        else:
-            groups.append([segment])
-    return groups
-
-
-def _fits(group: Sequence[SegmentFiles], bounds: GroupBounds) -> bool:
+def fits(written: SegmentFiles, segment: SegmentFiles, bounds: GroupBounds) -> bool:
+    """Whether `segment` may join a group of which `written` is what is left so far."""
     return (
-        sum(it.size_bytes for it in group) <= bounds.segment_bytes
-        and sum(it.offset_index_bytes for it in group) <= bounds.index_bytes
-        and sum(it.time_index_bytes for it in group) <= bounds.index_bytes
-        and group[-1].end_offset - 1 - group[0].base_offset <= RELATIVE_OFFSET_MAX
+        written.size_bytes + segment.size_bytes <= bounds.segment_bytes
+        and written.offset_index_bytes + segment.offset_index_bytes <= bounds.index_bytes
+        and written.time_index_bytes + segment.time_index_bytes <= bounds.index_bytes
+        and segment.end_offset - 1 - written.base_offset <= RELATIVE_OFFSET_MAX
     )

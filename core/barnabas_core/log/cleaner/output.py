@@ -1,6 +1,8 @@
 """The rewritten segment: four `.cleaned` files, whole and synced before anybody looks."""
 
+from barnabas_core.log import offset_index, time_index
 from barnabas_core.log.active_index import ActiveIndex
+from barnabas_core.log.cleaner.grouping import SegmentFiles
 from barnabas_core.log.cleaner.swap import RENAMED_SUFFIXES
 from barnabas_core.log.cleaner.throttle import Throttle
 from barnabas_core.log.file_name import (
@@ -18,16 +20,19 @@ from barnabas_core.records.batch import parse_header
 
 class CleanedSegment:
     __slots__ = (
+        "_base_offset",
         "_buffer",
         "_buffer_bytes",
         "_disk",
+        "_dropped",
+        "_end_offset",
         "_file",
         "_index",
         "_interval_bytes",
         "_paths",
         "_throttle",
         "_written_bytes",
-        "base_offset",
+        "is_changed",
     )
 
     def __init__(
@@ -40,7 +45,9 @@ class CleanedSegment:
         interval_bytes: int,
         buffer_bytes: int,
     ) -> None:
-        self.base_offset = base_offset
+        self._base_offset = self._end_offset = base_offset
+        self._dropped: Buffer | None = None
+        self.is_changed = False
         self._disk = disk
         self._throttle = throttle
         self._interval_bytes = interval_bytes
@@ -57,22 +64,37 @@ class CleanedSegment:
         self._written_bytes = 0
 
     @property
-    def size_bytes(self) -> int:
-        return self._written_bytes + len(self._buffer)
+    def files(self) -> SegmentFiles:
+        """What it takes so far."""
+        return SegmentFiles(
+            self._base_offset,
+            self._end_offset,
+            self._written_bytes + len(self._buffer),
+            len(self._index.offsets) * offset_index.ENTRY_BYTES,
+            len(self._index.times) * time_index.ENTRY_BYTES,
+        )
 
-    def append(self, batch: Buffer) -> None:
+    def append(self, batch: Buffer, *, is_changed: bool) -> None:
+        self.is_changed = self.is_changed or is_changed
+        self._dropped = None
         header = parse_header(batch)
-        position = self.size_bytes
+        position = self._written_bytes + len(self._buffer)
+        self._end_offset = header.next_offset
         self._index.on_batch(header, header.last_offset, position, self._interval_bytes)
         self._buffer += batch
         if len(self._buffer) >= self._buffer_bytes:
             self._write()
 
-    def add_aborted(self, aborted: list[AbortedTransaction]) -> None:
-        self._index.aborted += aborted
+    def drop(self, header_alone: Buffer) -> None:
+        """A batch that goes; its header stays if nothing follows, or the last offset would go."""
+        self.is_changed = True
+        self._dropped = header_alone
 
-    def finish(self, modified_ms: int) -> None:
+    def finish(self, aborted: list[AbortedTransaction], modified_ms: int) -> None:
         """Sync all four. They are as old as the newest that went in, for retention by time."""
+        if self._dropped is not None:
+            self.append(self._dropped, is_changed=True)
+        self._index.aborted += aborted
         self._write()
         self._file.sync()
         self._file.close()

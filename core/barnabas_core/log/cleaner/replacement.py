@@ -4,14 +4,15 @@ The steps of `swap`, cut into those that wait for the disk, for a thread, and th
 readers see, for the log's owner. In this order, without anything between that truncates, deletes
 or closes the log::
 
-    commit()      thread: `.cleaned` becomes `.swap`, durably
-    take_place()  owner:  the log consists of the new segment, under its `.swap` name
-    retire()      thread: the files of the old ones go, durably
-    finish()      owner:  the new one gets its final name
-    sync()        thread: durably
+    commit(), sync()  thread: `.cleaned` becomes `.swap`
+    take_place()      owner:  the log consists of the new segment, under its `.swap` name
+    retire(), sync()  thread: the files of the old ones go
+    finish()          owner:  the new one gets its final name
+    sync()            thread
 
-A `DiskError` anywhere means what it always means: the directory goes offline. A restart puts the
-files in order, whatever the point.
+Only `sync` takes a file descriptor; where there is none, it may be tried again. A `DiskError` of
+any other kind means what it always means: the directory goes offline, its files stay as they are,
+and a restart puts them in order, whatever the point.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,6 @@ from barnabas_core.log.cleaner.clean import CleanedGroup
 from barnabas_core.log.cleaner.error import CleaningAborted
 from barnabas_core.log.cleaner.swap import (
     RENAMED_SUFFIXES,
-    Rename,
     Step,
     Sync,
     plan_commit,
@@ -74,7 +74,7 @@ class Replacement:
         self._segment = SwappedSegment(parts.store.dir_path, group)
 
     def commit(self) -> None:
-        self._run(plan_commit(self._group.base_offset))
+        self._rename(plan_commit(self._group.base_offset))
 
     def take_place(self) -> None:
         segments = self._store.segments
@@ -100,19 +100,22 @@ class Replacement:
     def retire(self) -> None:
         suffixes = (*RENAMED_SUFFIXES, PRODUCER_SNAPSHOT)
         names = [file_name(it.base_offset, suffix) for it in self._old for suffix in suffixes]
-        self._run(plan_retire(self._group.base_offset, names))
+        self._rename(plan_retire(self._group.base_offset, names))
 
     def finish(self) -> None:
         for suffix in RENAMED_SUFFIXES:
             self._parts.environment.files.drop(self._segment.path(suffix))
-        steps = plan_finish(self._group.base_offset)
-        self._run([step for step in steps if isinstance(step, Rename)])
+        self._rename(plan_finish(self._group.base_offset))
         self._segment.state = ""
         for segment in self._old:
             self._store.doom(segment.path(LOG) + DELETED, self._delete_at_ms)
 
     def sync(self) -> None:
         self._run([Sync()])
+
+    def _rename(self, steps: Iterable[Step]) -> None:
+        """All of `steps` but the sync at their end, which the caller does."""
+        self._run([step for step in steps if not isinstance(step, Sync)])
 
     def _run(self, steps: Iterable[Step]) -> None:
         run_steps(self._parts.environment.disk, self._store.dir_path, steps)

@@ -1,0 +1,69 @@
+"""Reading a log in whose middle segments were replaced."""
+
+from barnabas_core.log.log_config import LogConfig
+
+from tests.support.compacted_partition import CONFIG, CompactedPartition
+from tests.support.dirty_log import read_batches
+from tests.support.fake_disk import FakeDisk
+
+
+def compacted(*rounds: bytes, segment_bytes: int = 1) -> CompactedPartition:
+    """A segment for each round of keys, and one that is active and empty."""
+    partition = CompactedPartition(FakeDisk())
+    for keys in rounds:
+        for key in keys:
+            partition.put((bytes([key]), b"value"))
+        partition.roll()
+    partition.log.config = LogConfig(cleanup_compact=True, segment_bytes=segment_bytes)
+    partition.clean()
+    return partition
+
+
+def offsets_from(partition: CompactedPartition, offset: int, up_to: int) -> list[list[int]]:
+    data = partition.log.read(offset, 1 << 20, up_to=up_to).bytes()
+    return [batch.offsets for batch in read_batches(data)]
+
+
+def test_a_segment_of_which_only_a_header_is_left_is_skipped_by_readers() -> None:
+    partition = compacted(b"ab", b"ab", b"ab", segment_bytes=1)
+    bare = [batch for batch in partition.files() if not batch.records]
+    assert [batch.header.base_offset for batch in bare] == [1, 3]
+
+    for offset in range(5):
+        assert offsets_from(partition, offset, 6) == [[4], [5]]
+    assert offsets_from(partition, 5, 6) == [[5]]
+
+
+def test_a_header_at_the_end_of_what_may_be_read_is_handed_out() -> None:
+    partition = compacted(b"ab", b"ab", segment_bytes=1)
+
+    assert offsets_from(partition, 0, 2) == [[]]
+    assert offsets_from(partition, 1, 2) == [[]]
+
+
+def test_a_header_before_other_batches_of_its_segment_is_no_end() -> None:
+    partition = CompactedPartition(FakeDisk())
+    partition.put((b"a", b"1"), producer_id=7)
+    partition.put((b"a", b"2"))
+    partition.roll()
+    partition.clean()
+
+    assert offsets_from(partition, 0, 2) == [[], [1]]
+    data = partition.log.read(0, 61, up_to=2).bytes()
+    assert [batch.offsets for batch in read_batches(data)] == [[]]
+
+
+def test_the_tail_kept_in_memory_is_not_older_than_the_files() -> None:
+    partition = CompactedPartition(FakeDisk())
+    partition.put((b"a", b"aborted"), producer_id=11, is_transactional=True)
+    partition.end(11, commit=False)
+    partition.put((b"b", b"2"), producer_id=11, is_transactional=True)
+    partition.end(11, commit=True)
+    partition.roll()
+
+    for _ in range(3):
+        partition.clean()
+        partition.checkpoint = None
+        partition.clock.advance(CONFIG.delete_retention_ms)
+
+    assert [record.offset for record in partition.committed()] == [2]
