@@ -69,6 +69,8 @@ class Committed:
     epoch_before: dict[int, int] = field(default_factory=dict)
     checksum_before: dict[int, int] = field(default_factory=lambda: {0: 0})
     voters_before: dict[int, VoterSet] = field(default_factory=dict)
+    end_in_epoch: dict[int, int] = field(default_factory=dict)
+    """By the epoch of the leader that committed it."""
     end_offset: int = 0
 
 
@@ -128,7 +130,9 @@ class Invariants:
             self.coverage.elections += 1
         leader = self._leaders.setdefault(epoch, machine.key)
         check(leader == machine.key, "epoch", epoch, "has two leaders:", leader, machine.key)
-        end = self.committed.end_offset
+        # A candidate that wins an old epoch late leads nobody, and need not know what came after.
+        older = self.committed.end_in_epoch.items()
+        end = max((end for committed_in, end in older if committed_in < epoch), default=0)
         check(self._holds(machine.log, end), machine.key, "leads without what is committed to", end)
 
     def _holds(self, log: MemoryLog, end_offset: int) -> bool:
@@ -183,11 +187,19 @@ class Invariants:
         check(batch.base_offset == committed.end_offset, "a gap before", batch.base_offset)
         committed.by_offset[batch.base_offset] = (batch, checksum)
         committed.end_offset = batch.end_offset
+        committed.end_in_epoch[self._epoch_of(machine)] = batch.end_offset
         committed.epoch_before[batch.end_offset] = batch.epoch
         committed.checksum_before[batch.end_offset] = checksum
         for control in batch.controls:
             if isinstance(control, VotersChange):
                 self.coverage.voter_changes += 1
+
+    def _epoch_of(self, machine: "Machine") -> int:
+        assert machine.node is not None, "a node that is down applies nothing"
+        # A leader knows first (it may have resigned by now): all others have it from there.
+        hard = machine.node.quorum.hard
+        check(hard.leader_id == machine.node_id, machine.key, "commits and does not lead")
+        return hard.epoch
 
     def on_acknowledged(self, base_offset: int, payload: bytes) -> None:
         self.coverage.acknowledged += 1
