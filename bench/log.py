@@ -23,10 +23,13 @@ from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
 from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.recovery import RecoverySettings, recover_partition
 from barnabas_core.log.tail_cache import TailCache
+from barnabas_core.ports import Disk
+from barnabas_core.records.batch import patch_offset
 from barnabas_core.records.builder import build_batch
 from barnabas_core.runtime.clock import SystemClock
-from barnabas_core.runtime.disk import RealDisk
+from barnabas_core.runtime.disk import RealDisk, RealFile
 from barnabas_core.runtime.rng import SeededRng
 
 MIB = 1024 * 1024
@@ -113,13 +116,14 @@ def append(log: PartitionLog, batch: bytearray) -> None:
     log.stage(batch, leader_epoch=1, origin=AppendOrigin.CLIENT, now_ms=NOW_MS)
 
 
-def append_large(directory: Path) -> list[str]:
+def append_large(directory: Path) -> str:
     batch = large_batch()
     count = APPEND_BYTES // len(batch)
 
     def run(manager: LogManager, copies: list[bytearray]) -> None:
         log = manager.create("large", 0)
         for copy in copies:
+            patch_offset(copy, 0, 0, -1)  # as a producer sends it
             append(log, copy)
             log.write()
 
@@ -131,9 +135,8 @@ def append_large(directory: Path) -> list[str]:
             timings.append(best_of(1, lambda: run(manager, copies)))  # noqa: B023
     timing = min(timings, key=lambda it: it.wall_s)
     size = len(batch) * (count // 16) * 16
-    return [
-        row("append, 1 MiB batches", f"{size / timing.wall_s / GB:.2f} GB/s", per_gb(timing, size))
-    ]
+    figure = f"{size / timing.wall_s / GB:.2f} GB/s"
+    return row("append, 1 MiB batches", figure, per_gb(timing, size))
 
 
 def per_gb(timing: Timing, size: int) -> str:
@@ -164,20 +167,17 @@ def append_small(directory: Path, turn_batches: int) -> str:
     return row(what, f"{SMALL_COUNT / timing.wall_s / 1000:.0f}k/s", cpu)
 
 
-def read(directory: Path, *, tail: bool) -> str:
+def read_large(directory: Path) -> str:
     batch = large_batch()
-    with manager_of(directory / "read", tail=tail) as manager:
+    count, times = 512, 2
+    with manager_of(directory / "read", tail=False) as manager:
         log = manager.create("read", 0)
-        count = 2 if tail else 512
-        for _ in range(count):
-            append(log, bytearray(batch))
-        log.write()
-        offsets = [log.log_end_offset // count * index for index in range(count)]
-        times = 1024 // count
+        fill(log, batch, count)
 
         def run() -> None:
             for _ in range(times):
-                for offset in offsets:
+                for index in range(count):
+                    offset = log.log_end_offset // count * index
                     found = log.read(offset, MIB, up_to=log.log_end_offset, may_block=False)
                     for piece in found.slices:
                         for position in range(0, len(piece), MIB // 4):
@@ -185,8 +185,51 @@ def read(directory: Path, *, tail: bool) -> str:
 
         timing = best_of(RUNS, run)
     size = times * count * len(batch)
-    what = "read, 1 MiB at a time, from the tail" if tail else "read, 1 MiB at a time, from files"
-    return row(what, f"{size / timing.wall_s / GB:.1f} GB/s", per_gb(timing, size))
+    figure = f"{size / timing.wall_s / GB:.1f} GB/s"
+    return row("read from files, 1 MiB at a time", figure, per_gb(timing, size))
+
+
+def read_tail(directory: Path) -> str:
+    """A consumer or follower at the end: nothing is copied, so there is only a cost per read."""
+    count = 20_000
+    with manager_of(directory / "read") as manager:
+        log = manager.create("read", 0)
+        fill(log, large_batch(), 2)
+        offset = log.log_end_offset // 2
+
+        def run() -> None:
+            for _ in range(count):
+                found = log.read(offset, MIB, up_to=log.log_end_offset, may_block=False)
+                assert found.slices[0].try_read(0, MIB // 4) is not None
+
+        timing = best_of(RUNS, run)
+    cpu = f"{timing.cpu_s / count * 1e6:.1f} µs CPU each"
+    return row("read from the tail in memory", f"{count / timing.wall_s / 1000:.0f}k/s", cpu)
+
+
+def recover(directory: Path) -> str:
+    """After a kill: every batch is read and checked, the indexes are made anew."""
+    batch = batch_of([os.urandom(1000)] * 16)
+    count = 256 * MIB // len(batch)
+    with manager_of(directory / "recover") as manager:
+        log = manager.create("recover", 0)
+        fill(log, batch, count)
+        disk, size, path = manager.environment.disk, log.size_bytes, log.dir_path
+        settings = RecoverySettings(0, 0, NOW_MS, 2**62)
+        timing = best_of(RUNS, lambda: check_recovery(disk, path, settings, size))
+    figure = f"{size / timing.wall_s / GB:.1f} GB/s"
+    return row("recover, 16 KiB batches", figure, per_gb(timing, size))
+
+
+def check_recovery(disk: Disk, path: str, settings: RecoverySettings, size: int) -> None:
+    found = recover_partition(disk, path, CONFIG, settings)
+    assert (found.scanned_bytes, found.truncated_bytes) == (size, 0)
+
+
+def fill(log: PartitionLog, batch: bytes, count: int) -> None:
+    for _ in range(count):
+        append(log, bytearray(batch))
+    log.write()
 
 
 def read_small(directory: Path) -> str:
@@ -194,9 +237,7 @@ def read_small(directory: Path) -> str:
     batch = small_batch()
     with manager_of(directory / "read", tail=False) as manager:
         log = manager.create("read", 0)
-        for _ in range(SMALL_COUNT):
-            append(log, bytearray(batch))
-        log.write()
+        fill(log, batch, SMALL_COUNT)
 
         def run() -> None:
             for index in range(10_000):
@@ -206,7 +247,7 @@ def read_small(directory: Path) -> str:
 
         timing = best_of(RUNS, run)
     cpu = f"{timing.cpu_s / 10_000 * 1e6:.1f} µs CPU each"
-    return row("read, 64 KiB at a random offset", f"{10 / timing.wall_s:.0f}k/s", cpu)
+    return row("read from files, 64 KiB at a random offset", f"{10 / timing.wall_s:.0f}k/s", cpu)
 
 
 def row(what: str, figure: str, cost: str) -> str:
@@ -216,10 +257,33 @@ def row(what: str, figure: str, cost: str) -> str:
 # Opening: in a process of its own, or the memory would not be the manager's.
 
 
+class UnsyncedFile(RealFile):
+    __slots__ = ()
+
+    def sync(self) -> None:
+        pass
+
+
+class UnsyncedDisk(RealDisk):
+    """For making what is measured later: ten thousand partitions would take minutes to sync."""
+
+    __slots__ = ()
+
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> RealFile:
+        flags = os.O_RDWR | (os.O_CREAT if create else 0)
+        return UnsyncedFile(path, os.open(path, flags, 0o644))
+
+    def replace(self, path: str, data: bytes, *, durable: bool = True) -> None:
+        super().replace(path, data, durable=False)
+
+    def sync_dir(self, path: str) -> None:
+        pass
+
+
 def make_partitions(directory: Path, count: int) -> None:
     """A directory that was closed properly, with a few batches in each partition."""
     manager = LogManager(
-        LogEnvironment(RealDisk(), SeededRng(1)),
+        LogEnvironment(UnsyncedDisk(), SeededRng(1)),
         SystemClock(),
         [str(directory)],
         cluster_id="bench",
@@ -228,12 +292,7 @@ def make_partitions(directory: Path, count: int) -> None:
     manager.open()
     batch = small_batch()
     for index in range(count):
-        log = manager.create("open", index)
-        for _ in range(10):
-            append(log, bytearray(batch))
-        log.write()
-        log.flush_job()  # what follows is not to wait for the disk
-        log.recovery_point = log.log_end_offset
+        fill(manager.create("open", index), batch, 10)
     manager.close()
 
 
@@ -285,13 +344,13 @@ def main() -> None:
         directory = Path(name)
         warm(directory)
         print("| work | figure | cost |\n|---|---|---|")
-        for line in append_large(directory):
-            print(line)
+        print(append_large(directory))
         print(append_small(directory, TURN_BATCHES))
         print(append_small(directory, 1))
-        print(read(directory, tail=False))
-        print(read(directory, tail=True))
+        print(read_large(directory))
         print(read_small(directory))
+        print(read_tail(directory))
+        print(recover(directory))
         print(opening(directory, 1000))
         print(opening(directory, 10_000))
 

@@ -128,7 +128,9 @@ class BrokerService:
         storage, metadata = self.storage, self.metadata
         partitions = storage.partitions
         cold_reader = ColdReader(self._on.executor, self._tasks)
-        produce = ProduceHandler(partitions, metadata, storage.writer, self._on.clock)
+        produce = ProduceHandler(
+            partitions, metadata, storage.writer, self._on.clock, self._on.executor
+        )
         fetch = FetchHandler(
             partitions, metadata, self.purgatory, cold_reader, self._config.fetch_bytes_max
         )

@@ -62,7 +62,9 @@ class BrokerBench:
             self._open(str(path / f"{TOPIC}-{index}"), index, config or LogConfig())
         log = EventLog()
         cold_reader = ColdReader(self.executor, TaskList(log))
-        self.produce = ProduceHandler(self.partitions, self.metadata, self.writer, self.clock)
+        self.produce = ProduceHandler(
+            self.partitions, self.metadata, self.writer, self.clock, self.executor
+        )
         self.fetch = FetchHandler(
             self.partitions, self.metadata, self.purgatory, cold_reader, response_bytes_max
         )

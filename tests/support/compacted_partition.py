@@ -118,6 +118,16 @@ class CompactedPartition:
 
     def clean(self) -> CleanResult | None:
         """A whole cleaning, whatever the dirty ratio; None if there is nothing to clean."""
+        result = self.rewrite()
+        if result is None:
+            return None
+        for group in result.groups:
+            self.swap_in(group)
+        self.checkpoint = result.clean_up_to
+        return result
+
+    def rewrite(self) -> CleanResult | None:
+        """What a worker does; nothing is swapped in yet."""
         self.log.flush(self.clock.now_ms())
         view = view_of(self.log, self.checkpoint)
         if view is None:
@@ -131,11 +141,7 @@ class CompactedPartition:
         snapshot = encode_snapshot(self.log.producers.snapshot())
         write_inputs(self.disk, task, snapshot, self.log.aborted_transactions(end, end))
         throttle = Throttle(task.io_bytes_per_second, self.clock, self.clock.advance)
-        result = run_clean(self.disk, task, throttle)
-        for group in result.groups:
-            self.swap_in(group)
-        self.checkpoint = result.clean_up_to
-        return result
+        return run_clean(self.disk, task, throttle)
 
     def swap_in(self, group: CleanedGroup) -> None:
         replacement = self.log.replacement(group, self.clock.now_ms())

@@ -5,17 +5,22 @@ v10 leader hints (sent once there is another leader to hint at); v12 transaction
 v13 topic ids instead of names. acks=0 gets no answer; when it fails, the connection is closed,
 which is all that such a client can notice. Records stay as they are: each partition's one batch
 is checked by its header and CRC, gets its offset, and is acknowledged when it is in the file.
+Topics that look into batches (compacted ones, those with a codec of their own) have it done
+beforehand, in a thread and in slices.
 
 Missing: transactional batches are refused with INVALID_TXN_STATE, as long as there is no
 transaction coordinator to have begun a transaction.
 """
 
+import asyncio
+from collections.abc import Awaitable
 from struct import Struct
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
+from barnabas_core.log.append import OpenedAppend, opens_batches
 from barnabas_core.log.error import AppendError, LogOffline
 from barnabas_core.log.producer_state import AppendOrigin
-from barnabas_core.ports import Buffer, Clock, DiskError
+from barnabas_core.ports import Buffer, Clock, DiskError, Executor
 from barnabas_core.server.deferred import Deferred
 from barnabas_core.server.dispatch import RequestContext, RequestRefused
 from barnabas_core.wire.error_code import ErrorCode
@@ -48,18 +53,27 @@ _COMPRESSION_MASK: Final = 0x07
 _ZSTD: Final = 4
 _TRANSACTIONAL: Final = 0x10
 
+# Records that are looked at between two turns of the event loop: about a millisecond.
+_SLICE_RECORDS: Final = 1_000
+
 _ACKS: Final = (-1, 0, 1)
 _NO_LEADER_HINT: Final = LeaderIdAndEpoch()
+
+
+Opened: TypeAlias = dict[tuple[str, int], OpenedAppend | AppendError]
+"""What became of the batches that were looked into, by topic and partition."""
+_NOTHING_OPENED: Final[Opened] = {}
 
 
 class ProduceAnswer(Deferred[ProduceResponse]):
     """The answer, complete but for the writes it waits for; a token is a place in `_responses`."""
 
-    __slots__ = ("_message", "_responses", "_waits_for")
+    __slots__ = ("_responses", "_waits_for", "message", "opened")
 
-    def __init__(self, message: ProduceResponse) -> None:
+    def __init__(self, message: ProduceResponse, opened: Opened) -> None:
         super().__init__()
-        self._message = message
+        self.opened = opened
+        self.message = message
         self._responses: list[PartitionProduceResponse] = []
         self._waits_for = 0
 
@@ -77,7 +91,7 @@ class ProduceAnswer(Deferred[ProduceResponse]):
     def on_written(self, token: int) -> None:
         self._waits_for -= 1
         if not self._waits_for:
-            self.resolve(self._message)
+            self.resolve(self.message)
 
     def on_write_failed(self, token: int) -> None:
         response = self._responses[token]
@@ -88,18 +102,72 @@ class ProduceAnswer(Deferred[ProduceResponse]):
 
 class ProduceHandler:
     def __init__(
-        self, partitions: Partitions, metadata: MemoryMetadata, writer: TurnWriter, clock: Clock
+        self,
+        partitions: Partitions,
+        metadata: MemoryMetadata,
+        writer: TurnWriter,
+        clock: Clock,
+        executor: Executor,
     ) -> None:
         self._partitions = partitions
         self._metadata = metadata
         self._writer = writer
         self._clock = clock
+        self._executor = executor
 
     def handle(
         self, request: ProduceRequest, context: RequestContext
+    ) -> ProduceResponse | ProduceAnswer | Awaitable[ProduceResponse | None] | None:
+        for topic in request.topic_data:
+            name = self._name_of(topic, context)
+            for data in topic.partition_data:
+                partition = self._partitions.find(name, data.index)
+                if partition is not None and opens_batches(partition.config):
+                    return self._open_and_append(request, context)
+        return self._append(request, context, _NOTHING_OPENED)
+
+    async def _open_and_append(
+        self, request: ProduceRequest, context: RequestContext
+    ) -> ProduceResponse | None:
+        opened: Opened = {}
+        for topic in request.topic_data:
+            name = self._name_of(topic, context)
+            for data in topic.partition_data:
+                partition = self._partitions.find(name, data.index)
+                if partition is not None and opens_batches(partition.config):
+                    opened[name, data.index] = await self._open(partition, data, context)
+        reply = self._append(request, context, opened)
+        if not isinstance(reply, ProduceAnswer):
+            return reply
+        written = asyncio.Event()
+        reply.then(lambda _: written.set())
+        await written.wait()
+        return reply.message
+
+    async def _open(
+        self, partition: Partition, data: PartitionProduceData, context: RequestContext
+    ) -> OpenedAppend | AppendError:
+        try:
+            records = _checked(data.records, context.api_version)
+            opened = await self._executor.in_thread(lambda: OpenedAppend(records, partition.config))
+            while not opened.advance(_SLICE_RECORDS):  # noqa: ASYNC110  no event: others' turn
+                await asyncio.sleep(0)
+        except AppendError as refusal:
+            return refusal
+        return opened
+
+    def _name_of(self, topic: TopicProduceData, context: RequestContext) -> str:
+        """Empty if there is no topic of that id."""
+        if context.api_version < _TOPIC_ID_VERSION:
+            return topic.name
+        image = self._metadata.topic_by_id(topic.topic_id)
+        return "" if image is None else image.name
+
+    def _append(
+        self, request: ProduceRequest, context: RequestContext, opened: Opened
     ) -> ProduceResponse | ProduceAnswer | None:
         message = ProduceResponse()
-        answer = ProduceAnswer(message)
+        answer = ProduceAnswer(message, opened)
         for topic in request.topic_data:
             message.responses.append(self._topic(topic, request.acks, context, answer))
         if request.acks == 0:
@@ -111,13 +179,9 @@ class ProduceHandler:
         self, topic: TopicProduceData, acks: int, context: RequestContext, answer: ProduceAnswer
     ) -> TopicProduceResponse:
         error = ErrorCode.NONE if acks in _ACKS else ErrorCode.INVALID_REQUIRED_ACKS
-        name = topic.name
-        if context.api_version >= _TOPIC_ID_VERSION:
-            image = self._metadata.topic_by_id(topic.topic_id)
-            if image is None:
-                error = error or ErrorCode.UNKNOWN_TOPIC_ID
-            else:
-                name = image.name
+        name = self._name_of(topic, context)
+        if context.api_version >= _TOPIC_ID_VERSION and not name:
+            error = error or ErrorCode.UNKNOWN_TOPIC_ID
         if is_internal(name) and context.client_id != _ADMIN_CLIENT_ID:
             error = error or ErrorCode.INVALID_TOPIC_EXCEPTION
         responses = []
@@ -140,7 +204,10 @@ class ProduceHandler:
         if partition is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return _failed(data.index, code, None)
-        records = _checked(data.records, version)
+        opened = answer.opened.get((name, data.index))
+        if isinstance(opened, AppendError):
+            raise opened
+        records = _checked(data.records, version) if opened is None else opened.buffer
         log = partition.log
         try:
             appended = log.stage(
@@ -148,6 +215,7 @@ class ProduceHandler:
                 leader_epoch=partition.leader_epoch,
                 origin=AppendOrigin.CLIENT,
                 now_ms=self._clock.now_ms(),
+                is_opened=opened is not None,
             )
         except DiskError as failure:
             self._partitions.fail(partition, failure)

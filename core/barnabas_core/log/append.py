@@ -1,7 +1,8 @@
 """What a leader checks before it takes batches, and what it changes in them. Nothing per record.
 
-Two kinds of topic cost more: a compacted one must see every key, and one with a `compression.type`
-of its own gets the batches of other codecs compressed again.
+Two kinds of topic cost more (`opens_batches`): a compacted one must see every key, and one with a
+`compression.type` of its own gets the batches of other codecs compressed again. That may take
+longer than an event loop can wait, so it can be done beforehand, as an `OpenedAppend`.
 """
 
 from typing import NamedTuple
@@ -27,7 +28,7 @@ from barnabas_core.records.batch import (
     split_batches,
 )
 from barnabas_core.records.compression import Compression, compress, decompress
-from barnabas_core.records.record_scan import check_records
+from barnabas_core.records.record_scan import RecordCheck
 from barnabas_core.wire.error_code import ErrorCode
 
 _CODECS = {
@@ -39,18 +40,73 @@ _CODECS = {
 }
 
 
-CheckedBatch = tuple[bytearray | memoryview, int, BatchHeader]
-"""(buffer, position in it, header) of a batch as it will be written, but for offset and epoch."""
+Batch = tuple[int, BatchHeader]
+"""(position in the buffer, header)"""
 
 
 class CheckedAppend(NamedTuple):
-    """All batches of one append, and their sums."""
+    """All batches of one append as they will be written, but for offset and leader epoch."""
 
-    batches: list[CheckedBatch]
+    batches: list[Batch]
     size_bytes: int
     offset_count: int
     newest_ms: int
     has_producers: bool
+
+
+def opens_batches(config: LogConfig) -> bool:
+    """Whether appending looks into batches."""
+    return config.cleanup_compact or config.compression_type != "producer"
+
+
+class OpenedAppend:
+    """The part of a leader's checks that looks into batches, done ahead of the rest.
+
+    Making one is for a thread: it spends its time in checksums and codecs, without the GIL. Then
+    `advance`, in slices, until it says that all is well; then `stage` what is in `buffer`, with
+    `is_opened`. `AppendError` comes from either, as it would from `stage`.
+    """
+
+    __slots__ = ("_checks", "buffer")
+
+    def __init__(self, buffer: bytearray | memoryview, config: LogConfig) -> None:
+        self.buffer = buffer
+        self._checks: list[RecordCheck] = []
+        try:
+            self._open(config)
+        except CorruptBatch as error:
+            raise AppendError(error.error_code, str(error)) from error
+
+    def _open(self, config: LogConfig) -> None:
+        recoded: list[Buffer] = []
+        for position, header in split_batches(self.buffer):
+            if header.size_bytes > config.max_message_bytes:
+                raise _too_large(header, config)
+            check_batch(self.buffer, position, header)
+            if config.cleanup_compact and not header.is_control:
+                self._checks.append(RecordCheck(self.buffer, position, header, keys_required=True))
+            recoded.append(_in_codec_of(self.buffer, position, header, config))
+        if config.compression_type != "producer":
+            self.buffer = bytearray().join(recoded)
+
+    def advance(self, record_count: int) -> bool:
+        """Look at the next records; whether that was all of them."""
+        try:
+            while self._checks:
+                if not self._checks[-1].advance(record_count):
+                    return False
+                self._checks.pop()
+        except CorruptBatch as error:
+            raise AppendError(error.error_code, str(error)) from error
+        return True
+
+
+def open_append(buffer: bytearray | memoryview, config: LogConfig) -> bytearray | memoryview:
+    """All of that at once; what is to be staged."""
+    opened = OpenedAppend(buffer, config)
+    while not opened.advance(len(buffer)):
+        pass
+    return opened.buffer
 
 
 def check_append(
@@ -67,54 +123,33 @@ def check_append(
         raise AppendError(error.error_code, str(error)) from error
     if not checked:
         raise AppendError(ErrorCode.INVALID_RECORD, "no record batch")
-    return _sum_up(buffer, checked)
-
-
-def _sum_up(buffer: bytearray | memoryview, checked: list[CheckedBatch]) -> CheckedAppend:
-    size_bytes = offset_count = 0
+    offset_count = 0
     newest_ms = NO_TIMESTAMP
-    has_producers = is_rebuilt = False
-    for batch_buffer, _, header in checked:
-        size_bytes += LENGTH_OVERHEAD_BYTES + header.batch_length
+    has_producers = False
+    for _, header in checked:
         offset_count += header.last_offset_delta + 1
         if header.max_timestamp > newest_ms:
             newest_ms = header.max_timestamp
         if header.producer_id >= 0:
             has_producers = True
-        if batch_buffer is not buffer:
-            is_rebuilt = True
-    if is_rebuilt:
-        checked = [_on_its_own(batch) for batch in checked]
-    return CheckedAppend(checked, size_bytes, offset_count, newest_ms, has_producers)
-
-
-def _on_its_own(batch: CheckedBatch) -> CheckedBatch:
-    """Once one batch was rebuilt they are no longer neighbours in one buffer."""
-    buffer, position, header = batch
-    return memoryview(buffer)[position : position + header.size_bytes], 0, header
+    return CheckedAppend(checked, len(buffer), offset_count, newest_ms, has_producers)
 
 
 def _check_batch(
     buffer: bytearray | memoryview,
-    found: tuple[int, BatchHeader],
+    batch: Batch,
     config: LogConfig,
     origin: AppendOrigin,
     now_ms: int,
-) -> CheckedBatch:
-    position, header = found
+) -> Batch:
+    position, header = batch
     if LENGTH_OVERHEAD_BYTES + header.batch_length > config.max_message_bytes:
         raise _too_large(header, config)
     check_batch(buffer, position, header)
     if origin is AppendOrigin.CLIENT:
         check_produced_batch(header)
-    if config.cleanup_compact and not header.is_control:
-        check_records(buffer, position, header, keys_required=True)
-    batch = buffer, position, header
-    if config.compression_type != "producer" and not header.is_control:
-        batch = _in_codec_of(batch, config)
     if config.message_timestamp_type == "LogAppendTime":
-        buffer, position, header = batch
-        return buffer, position, patch_append_time(buffer, position, header, now_ms)
+        return position, patch_append_time(buffer, position, header, now_ms)
     oldest_ms = now_ms - config.message_timestamp_before_max_ms
     newest_ms = now_ms + config.message_timestamp_after_max_ms
     if not oldest_ms <= header.base_timestamp <= header.max_timestamp <= newest_ms or (
@@ -140,31 +175,29 @@ def _check_timestamps(header: BatchHeader, oldest_ms: int, newest_ms: int) -> No
             raise AppendError(ErrorCode.INVALID_TIMESTAMP, reason)
 
 
-def _in_codec_of(batch: CheckedBatch, config: LogConfig) -> CheckedBatch:
-    """Compressed as the topic wants it. The records inside stay as they are."""
-    codec = _CODECS[config.compression_type]
-    buffer, position, header = batch
-    if header.compression is codec:
+def _in_codec_of(
+    buffer: bytearray | memoryview, position: int, header: BatchHeader, config: LogConfig
+) -> Buffer:
+    """The batch, compressed as the topic wants it. The records inside stay as they are."""
+    batch = memoryview(buffer)[position : position + header.size_bytes]
+    codec = _CODECS.get(config.compression_type, header.compression)
+    if header.is_control or header.compression is codec:
         return batch
-    view = memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes]
-    records = compress(codec, decompress(header.compression, view), _level(codec, config))
-    again = _with_records(header, codec, records)
-    if again[2].size_bytes > config.max_message_bytes:
-        raise _too_large(again[2], config)
-    return again
+    records = decompress(header.compression, batch[HEADER_BYTES:])
+    return _with_records(header, codec, compress(codec, records, _level(codec, config)))
 
 
-def _with_records(header: BatchHeader, codec: Compression, records: bytes) -> CheckedBatch:
+def _with_records(header: BatchHeader, codec: Compression, records: bytes) -> bytearray:
     header = header._replace(
         batch_length=HEADER_BYTES - LENGTH_OVERHEAD_BYTES + len(records),
         attributes=header.attributes & ~COMPRESSION_MASK | codec,
     )
-    buffer = bytearray(HEADER_BYTES)
-    buffer += records
-    pack_header(buffer, 0, *header)
-    header = header._replace(crc=crc_of(buffer, 0, header.batch_length))
-    buffer[CRC_POSITION : CRC_POSITION + 4] = header.crc.to_bytes(4)
-    return buffer, 0, header
+    batch = bytearray(HEADER_BYTES)
+    batch += records
+    pack_header(batch, 0, *header)
+    crc = crc_of(batch, 0, header.batch_length)
+    batch[CRC_POSITION : CRC_POSITION + 4] = crc.to_bytes(4)
+    return batch
 
 
 def _level(codec: Compression, config: LogConfig) -> int | None:
@@ -177,7 +210,7 @@ def _level(codec: Compression, config: LogConfig) -> int | None:
     return None
 
 
-def check_replicated(buffer: Buffer) -> list[tuple[int, BatchHeader]]:
+def check_replicated(buffer: Buffer) -> list[Batch]:
     """The batches that a leader sent: whole and undamaged, or an `AppendError`.
 
     A chunk may end within a batch; that piece comes again with the next one.

@@ -123,13 +123,13 @@ class PartitionLog(FlushableLog):
     def offset_for_timestamp(self, timestamp_ms: int) -> FoundRecord | None:
         """The first record whose timestamp reaches `timestamp_ms`. Reads from the disk."""
         self._refuse_if_offline()
-        segments, files = list(self._store.segments), self._environment.files
-        return find_by_timestamp(segments, files, timestamp_ms, self.log_start_offset)
+        files, start = self._environment.files, self.log_start_offset
+        return self._store.look_up(lambda it: find_by_timestamp(it, files, timestamp_ms, start))
 
     def max_timestamp_offset(self) -> FoundRecord | None:
         """The first record with the largest timestamp. Reads from the disk."""
         self._refuse_if_offline()
-        return find_newest(list(self._store.segments), self._environment.files)
+        return self._store.look_up(lambda it: find_newest(it, self._environment.files))
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(largest known epoch <= `epoch`, where it ends); (-1, -1) if undefined."""

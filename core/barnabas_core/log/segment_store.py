@@ -6,9 +6,11 @@ files go at once.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import TypeVar
 
 from barnabas_core.log.file_cache import FileCache
 from barnabas_core.log.file_name import (
@@ -23,8 +25,10 @@ from barnabas_core.log.retention import SegmentView
 from barnabas_core.log.scan import scan_headers
 from barnabas_core.log.segment import Segment
 from barnabas_core.log.transaction_index import AbortedTransaction, overlapping_aborted
-from barnabas_core.ports import Disk
+from barnabas_core.ports import Disk, DiskError
+from barnabas_core.records.batch import CorruptBatch
 
+T = TypeVar("T")
 _BASE_OFFSET = attrgetter("base_offset")
 _INDEXES = (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
 
@@ -55,7 +59,7 @@ class RetireJob:
 
 
 class SegmentStore:
-    __slots__ = ("_disk", "_doomed", "_files", "dir_path", "segments")
+    __slots__ = ("_change_count", "_disk", "_doomed", "_files", "dir_path", "segments")
 
     def __init__(
         self, disk: Disk, files: FileCache, dir_path: str, segments: list[Segment]
@@ -65,6 +69,8 @@ class SegmentStore:
         self._files = files
         self.dir_path = dir_path
         self.segments = segments
+        # Even, unless segments are being renamed or replaced right now: see `look_up`.
+        self._change_count = 0
         # (when, path) of retired files.
         self._doomed: list[tuple[int, str]] = []
 
@@ -127,11 +133,39 @@ class SegmentStore:
         The job must run before the log is closed, truncated or recovered.
         """
         job = RetireJob(self._disk, self.dir_path, [segment.base_offset for segment in segments])
-        for segment in segments:
-            self.segments.remove(segment)
-            self._forget(segment)
-            self.doom(segment.path(LOG) + DELETED, delete_at_ms)
+        with self.changing():
+            for segment in segments:
+                self.segments.remove(segment)
+                self._forget(segment)
+                self.doom(segment.path(LOG) + DELETED, delete_at_ms)
         return job
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Around whatever takes segments out of the log or renames their files; for the owner."""
+        self._change_count += 1
+        try:
+            yield
+        finally:
+            self._change_count += 1
+
+    def look_up(self, find: Callable[[list[Segment]], T]) -> T:
+        """What `find` finds in the segments; it may run in a thread, while they change.
+
+        Then it may have met a file that is gone, or an index that belongs to another file: whatever
+        it says does not count, and it is asked again.
+        """
+        while True:
+            change_count = self._change_count
+            segments = list(self.segments)
+            try:
+                found = find(segments)
+            except (DiskError, CorruptBatch):
+                if change_count % 2 == 0 and change_count == self._change_count:
+                    raise
+            else:
+                if change_count % 2 == 0 and change_count == self._change_count:
+                    return found
 
     def doom(self, path: str, delete_at_ms: int) -> None:
         """Have `reap` delete a file that is no part of the log any more."""
@@ -156,9 +190,10 @@ class SegmentStore:
         found = segment.find(self._files, file.read_at, offset)
         if found is None:
             return offset
-        file.truncate(found.position)
-        segment.size_bytes = segment.staged_bytes = found.position
-        active.truncate(offset)
+        with self.changing():
+            file.truncate(found.position)
+            segment.size_bytes = segment.staged_bytes = found.position
+            active.truncate(offset)
         position = active.offsets.lookup(offset)
         for batch in scan_headers(file.read_at, position, segment.size_bytes):
             active.on_truncated(batch.header)

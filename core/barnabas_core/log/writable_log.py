@@ -8,7 +8,13 @@ write per file. `PartitionLog` adds the rest.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from barnabas_core.log.append import CheckedBatch, check_append, check_replicated
+from barnabas_core.log.append import (
+    Batch,
+    check_append,
+    check_replicated,
+    open_append,
+    opens_batches,
+)
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.epoch_tracker import EpochTracker
 from barnabas_core.log.error import AppendError, LogOffline
@@ -146,21 +152,24 @@ class WritableLog:
         origin: AppendOrigin,
         now_ms: int,
         transaction_version: int = 0,
+        is_opened: bool = False,
     ) -> Appended:
         """Take a leader's batches, to be written next; `AppendError` leaves the log as it was.
 
         Offsets, leader epoch and perhaps timestamps are patched into `buffer`, which belongs to the
-        log from then on.
+        log from then on. `is_opened`: it comes from an `OpenedAppend`.
         """
         if self._offline_reason is not None:
             self._refuse_if_offline()
         config, writer = self.config, self._writer
+        if not is_opened and opens_batches(config):
+            buffer = open_append(buffer, config)
         append = check_append(buffer, config, origin, now_ms)
         batches, size_bytes, offset_count, newest_ms, has_producers = append
         producers: ProducerAppend | None = None
         if has_producers:
             producers = self.producers.begin(origin)
-            duplicate = self._check_producers(producers, batches, transaction_version)
+            duplicate = self._check_producers(producers, buffer, batches, transaction_version)
             if duplicate is not None:
                 return self._repeated(duplicate, batches)
         first_offset = writer.staged_end_offset
@@ -186,11 +195,12 @@ class WritableLog:
     def _check_producers(
         self,
         producers: ProducerAppend,
-        batches: Sequence[CheckedBatch],
+        buffer: Buffer,
+        batches: Sequence[Batch],
         transaction_version: int,
     ) -> Duplicate | None:
         offset = self._writer.staged_end_offset
-        for buffer, position, header in batches:
+        for position, header in batches:
             try:
                 duplicate = producers.check_and_add(
                     header,
@@ -205,7 +215,7 @@ class WritableLog:
             offset += header.last_offset_delta + 1
         return None
 
-    def _repeated(self, duplicate: Duplicate, batches: Sequence[CheckedBatch]) -> Appended:
+    def _repeated(self, duplicate: Duplicate, batches: Sequence[Batch]) -> Appended:
         return Appended(
             duplicate.first_offset,
             duplicate.last_offset,
@@ -213,11 +223,11 @@ class WritableLog:
             self.log_start_offset,
             duplicate=True,
             size_bytes=0,
-            record_count=sum([header.record_count for _, _, header in batches]),
+            record_count=sum([header.record_count for _, header in batches]),
         )
 
     def _take(
-        self, buffer: bytearray | memoryview, batches: Sequence[CheckedBatch], leader_epoch: int
+        self, buffer: bytearray | memoryview, batches: Sequence[Batch], leader_epoch: int
     ) -> None:
         """Give the batches their offsets and queue them."""
         segment = self._store.segments[-1]
@@ -225,19 +235,16 @@ class WritableLog:
         interval_bytes = self.config.index_interval_bytes
         file_position = segment.staged_bytes
         if not file_position:
-            segment.note_first_timestamp(batches[0][2].max_timestamp)
+            segment.note_first_timestamp(batches[0][1].max_timestamp)
         writer = self._writer
         first_offset = offset = writer.staged_end_offset
-        for batch_buffer, position, header in batches:
-            patch_offset(batch_buffer, position, offset, leader_epoch)
+        for position, header in batches:
+            patch_offset(buffer, position, offset, leader_epoch)
             next_offset = offset + header.last_offset_delta + 1
             active.on_batch(header, next_offset - 1, file_position, interval_bytes)
-            if batch_buffer is not buffer:
-                writer.add(offset, next_offset, batch_buffer)
             file_position += LENGTH_OVERHEAD_BYTES + header.batch_length
             offset = next_offset
-        if batches[0][0] is buffer:
-            writer.add(first_offset, offset, buffer)
+        writer.add(first_offset, offset, buffer)
 
     # Staging as a follower
 
@@ -269,7 +276,7 @@ class WritableLog:
             record_count=sum([header.record_count for header in headers]),
         )
 
-    def _check_order(self, batches: Iterable[tuple[int, BatchHeader]]) -> None:
+    def _check_order(self, batches: Iterable[Batch]) -> None:
         expected = self._writer.staged_end_offset
         for _, header in batches:
             if header.base_offset < expected:
@@ -287,7 +294,7 @@ class WritableLog:
                 base_offset = headers[0].base_offset
             self._roll(base_offset, now_ms)
 
-    def _take_replica(self, buffer: Buffer, batches: Sequence[tuple[int, BatchHeader]]) -> None:
+    def _take_replica(self, buffer: Buffer, batches: Sequence[Batch]) -> None:
         segment = self._store.active
         active = segment.active or segment.activate(self._environment.files)
         start = segment.staged_bytes

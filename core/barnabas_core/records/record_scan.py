@@ -55,13 +55,50 @@ def check_records(
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> None:
     """Whether a producer's records are sound: all there, numbered from 0, with keys if required."""
-    view = open_records(buffer, position, header, max_bytes)
-    try:
-        _check_all(view, header.record_count, keys_required=keys_required)
-    except IndexError as error:
-        raise cut_short() from error
-    except BadVarint as error:
-        raise bad_varint() from error
+    check = RecordCheck(buffer, position, header, keys_required=keys_required, max_bytes=max_bytes)
+    check.advance(header.record_count)
+
+
+class RecordCheck:
+    """`check_records` in slices, for whoever must not be held up by a large batch.
+
+    Making it decompresses the records, which is for a thread; `advance` holds the GIL.
+    """
+
+    __slots__ = ("_count", "_index", "_keys_required", "_position", "_view")
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        position: int,
+        header: BatchHeader,
+        *,
+        keys_required: bool = False,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        self._view = open_records(buffer, position, header, max_bytes)
+        self._count = header.record_count
+        self._keys_required = keys_required
+        self._index = 0
+        self._position = 0
+
+    def advance(self, most: int) -> bool:
+        """Look at the next `most` records; whether that was all of them."""
+        stop = min(self._index + most, self._count)
+        try:
+            self._position = _check_some(
+                self._view, self._position, range(self._index, stop), self._keys_required
+            )
+        except IndexError as error:
+            raise cut_short() from error
+        except BadVarint as error:
+            raise bad_varint() from error
+        self._index = stop
+        if stop < self._count:
+            return False
+        if self._position != len(self._view):
+            raise left_over()
+        return True
 
 
 def _iterate_keys(  # noqa: C901, PLR0912, PLR0915  (see `record`)
@@ -123,11 +160,15 @@ def _iterate_keys(  # noqa: C901, PLR0912, PLR0915  (see `record`)
         raise left_over()
 
 
-def _check_all(  # noqa: C901, PLR0912, PLR0915  (see `record`)
-    view: memoryview, count: int, *, keys_required: bool
-) -> None:
-    position, size = 0, len(view)
-    for index in range(count):
+def _check_some(  # noqa: C901, PLR0912, PLR0915  (see `record`)
+    view: memoryview,
+    position: int,
+    indexes: range,
+    keys_required: bool,  # noqa: FBT001
+) -> int:
+    """Check records from `position` on; the position after them."""
+    size = len(view)
+    for index in indexes:
         if (byte := view[position]) < 0x80:
             position += 1
             end = position + ((byte >> 1) ^ -(byte & 1))
@@ -177,5 +218,4 @@ def _check_all(  # noqa: C901, PLR0912, PLR0915  (see `record`)
             raise unfilled()
         if offset_delta != index:
             raise out_of_order(offset_delta)
-    if position != size:
-        raise left_over()
+    return position

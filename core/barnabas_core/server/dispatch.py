@@ -178,6 +178,9 @@ class Dispatcher:
     ) -> None:
         try:
             response = await reply
+        except RequestRefused as error:
+            self._log.warning("connection closed: bad request", reason=str(error))
+            on_answer(None)
         except Exception as error:
             self._log.failure("a request handler failed", error, request=route.name)
             on_answer(None)

@@ -1,15 +1,19 @@
 """Produce, from the typed request to the typed answer."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 import pytest
 from barnabas_broker.handlers.produce import ProduceAnswer
+from barnabas_core.log.append import OpenedAppend
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.write import PendingWrite
 from barnabas_core.ports import DiskError, TooManyOpenFiles
+from barnabas_core.records.batch import parse_header
+from barnabas_core.records.builder import build_batch
 from barnabas_core.records.compression import Compression
+from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.server.dispatch import RequestContext, RequestRefused
 from barnabas_core.wire.error_code import ErrorCode
 from barnabas_core.wire.messages.produce_request import (
@@ -52,6 +56,8 @@ async def answered(
     reply = bench.produce.handle(asked, where)
     if isinstance(reply, ProduceAnswer):
         reply = await value_of(reply)
+    elif isinstance(reply, Awaitable):
+        reply = await reply
     assert isinstance(reply, ProduceResponse)
     return [each for topic in reply.responses for each in topic.partition_responses]
 
@@ -323,3 +329,76 @@ def test_a_failed_write_is_a_storage_error_for_all_who_wait_and_come_later(
         assert len(bench.failures) == 1
 
     run(tmp_path, scenario)
+
+
+# Topics that look into batches
+
+
+COMPACTED = LogConfig(cleanup_compact=True)
+
+
+def keyed(count: int) -> bytearray:
+    now_ms = SystemClock().now_ms()
+    records: list[tuple[bytes | None, bytes]] = [(b"%d" % it, b"value") for it in range(count)]
+    return build_batch(records, timestamp_ms=now_ms, compression=Compression.ZSTD)
+
+
+def test_a_compacted_topic_takes_no_record_without_a_key(tmp_path: Path) -> None:
+    async def scenario(bench: BrokerBench) -> None:
+        (refused,) = await answered(bench, request([batch()]), context(9))
+        (taken,) = await answered(bench, request([keyed(3)]), context(9))
+
+        assert refused.error_code == ErrorCode.INVALID_RECORD
+        assert (taken.error_code, taken.base_offset) == (ErrorCode.NONE, 0)
+        assert bench.partition().log.log_end_offset == 3
+
+    run(tmp_path, scenario, config=COMPACTED)
+
+
+def test_the_keys_of_a_large_batch_are_looked_at_in_slices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slices: list[int] = []
+    advance = OpenedAppend.advance
+
+    def noted(opened: OpenedAppend, record_count: int) -> bool:
+        slices.append(record_count)
+        return advance(opened, record_count)
+
+    monkeypatch.setattr(OpenedAppend, "advance", noted)
+
+    async def scenario(bench: BrokerBench) -> None:
+        (answer,) = await answered(bench, request([keyed(20_000)]), context(9))
+
+        assert answer.error_code == ErrorCode.NONE
+        assert bench.partition().log.log_end_offset == 20_000
+        assert len(slices) >= 20
+        assert max(slices) <= 1_000
+
+    run(tmp_path, scenario, config=COMPACTED)
+
+
+def test_a_topic_with_a_codec_of_its_own_stores_that(tmp_path: Path) -> None:
+    async def scenario(bench: BrokerBench) -> None:
+        await answered(bench, request([batch([b"a" * 1000] * 3)]), context(9))
+
+        log = bench.partition().log
+        stored = log.read(0, 10_000, up_to=3).slices[0]
+        header = parse_header(stored.read(0, len(stored)))
+        assert header.compression is Compression.LZ4
+        assert (header.record_count, header.base_offset) == (3, 0)
+
+    run(tmp_path, scenario, config=LogConfig(compression_type="lz4"))
+
+
+def test_rubbish_for_such_a_topic_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    async def scenario(bench: BrokerBench) -> None:
+        damaged = keyed(3)
+        damaged[-1] ^= 1
+
+        (answer,) = await answered(bench, request([damaged]), context(9))
+
+        assert answer.error_code == ErrorCode.CORRUPT_MESSAGE
+        assert bench.partition().log.staged_end_offset == 0
+
+    run(tmp_path, scenario, config=COMPACTED)

@@ -1,5 +1,9 @@
 """Reading a log in whose middle segments were replaced."""
 
+from collections.abc import Callable
+from functools import partial
+
+from barnabas_core.log.cleaner.clean import CleanedGroup
 from barnabas_core.log.log_config import LogConfig
 
 from tests.support.compacted_partition import CONFIG, CompactedPartition
@@ -41,6 +45,18 @@ def test_a_header_at_the_end_of_what_may_be_read_is_handed_out() -> None:
     assert offsets_from(partition, 1, 2) == [[]]
 
 
+def test_a_header_at_the_end_of_the_log_is_handed_out() -> None:
+    partition = CompactedPartition(FakeDisk())
+    partition.put((b"a", None))
+    partition.roll()
+    partition.clean()
+    partition.clock.advance(CONFIG.delete_retention_ms)
+    partition.checkpoint = None
+    partition.clean()
+
+    assert offsets_from(partition, 0, 1) == [[]]
+
+
 def test_a_header_before_other_batches_of_its_segment_is_no_end() -> None:
     partition = CompactedPartition(FakeDisk())
     partition.put((b"a", b"1"), producer_id=7)
@@ -67,3 +83,52 @@ def test_the_tail_kept_in_memory_is_not_older_than_the_files() -> None:
         partition.clock.advance(CONFIG.delete_retention_ms)
 
     assert [record.offset for record in partition.committed()] == [2]
+
+
+class InterruptedDisk(FakeDisk):
+    """Does something else in the middle of its work, as another thread would."""
+
+    steps_left = 0
+    interrupt: Callable[[], None] | None = None
+
+    def step(self) -> None:
+        super().step()
+        self.steps_left -= 1
+        if self.steps_left == 0 and self.interrupt is not None:
+            self.interrupt()
+
+
+def prepared() -> tuple[CompactedPartition, InterruptedDisk, CleanedGroup]:
+    """Three segments, rewritten into one that is not swapped in yet; nothing is cached."""
+    disk = InterruptedDisk()
+    partition = CompactedPartition(disk)
+    for keys in (b"abcd", b"abef", b"abgh"):
+        for key in keys:
+            partition.put((bytes([key]), b"value"))
+            partition.clock.advance(1)
+        partition.roll()
+    result = partition.rewrite()
+    assert result is not None
+    for segment in partition.log.segments:
+        for suffix in (".log", ".index", ".timeindex"):
+            partition.logs.environment.files.drop(segment.path(suffix))
+    return partition, disk, result.groups[0]
+
+
+def test_a_lookup_in_a_thread_is_repeated_when_segments_are_replaced_meanwhile() -> None:
+    partition, disk, _ = prepared()
+    # Offset 7 is in the second segment, and stays.
+    wanted_ms = partition.clock.now_ms() - 12 + 7
+    before = disk.operation_count
+    expected = partition.log.offset_for_timestamp(wanted_ms)
+    assert expected is not None
+    assert expected.offset == 7
+    step_count = disk.operation_count - before
+    assert step_count >= 4
+
+    for interrupted_at in range(1, step_count + 1):
+        partition, disk, group = prepared()
+        disk.interrupt = partial(partition.swap_in, group)
+        disk.steps_left = interrupted_at
+        assert partition.log.offset_for_timestamp(wanted_ms) == expected
+        assert len(partition.log.segments) == 2

@@ -172,6 +172,18 @@ def test_a_crash_while_rewriting_leaves_the_log_as_it_was(log: DirtyLog) -> None
         assert content(crashed) == before
 
 
+def test_what_a_rewriting_leaves_is_durable_before_anything_is_renamed(log: DirtyLog) -> None:
+    disk = log.disk
+    assert isinstance(disk, FakeDisk)
+    rewrite(log)
+    rewritten = content(disk)
+    for seed in range(10):
+        crashed = deepcopy(disk)
+        crashed.random = Random(seed)
+        crashed.crash_machine()
+        assert content(crashed) == rewritten
+
+
 def test_the_old_segments_go_only_after_the_new_one_is_committed(log: DirtyLog) -> None:
     [(base, replaced), _] = rewrite(log)
     steps = swap_steps([(base, replaced)])

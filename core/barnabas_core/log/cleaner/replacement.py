@@ -81,8 +81,9 @@ class Replacement:
         index = segments.index(self._old[0])
         following = index + len(self._old)
         assert segments[index:following] == self._old, "the log changed meanwhile"
-        self._forget_old(segments[following].base_offset)
-        segments[index:following] = [self._segment]
+        with self._store.changing():
+            self._forget_old(segments[following].base_offset)
+            segments[index:following] = [self._segment]
 
     def _forget_old(self, end_offset: int) -> None:
         """Leave nothing of the old segments in any cache."""
@@ -103,10 +104,11 @@ class Replacement:
         self._rename(plan_retire(self._group.base_offset, names))
 
     def finish(self) -> None:
-        for suffix in RENAMED_SUFFIXES:
-            self._parts.environment.files.drop(self._segment.path(suffix))
-        self._rename(plan_finish(self._group.base_offset))
-        self._segment.state = ""
+        with self._store.changing():
+            for suffix in RENAMED_SUFFIXES:
+                self._parts.environment.files.drop(self._segment.path(suffix))
+            self._rename(plan_finish(self._group.base_offset))
+            self._segment.state = ""
         for segment in self._old:
             self._store.doom(segment.path(LOG) + DELETED, self._delete_at_ms)
 
