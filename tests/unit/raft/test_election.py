@@ -1,0 +1,258 @@
+"""Elections: Vote (KIP-595), pre-vote (KIP-996), who answers for whom (KIP-853)."""
+
+import pytest
+from barnabas_core.raft import NodeId, ReplicaKey
+from barnabas_core.raft.message import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    Message,
+    VoteRequest,
+    VoteResponse,
+)
+from barnabas_core.wire.error_code import ErrorCode
+
+from tests.support.raft_lab import Lab, key
+
+
+def vote(epoch: int, candidate: int, **changes: object) -> VoteRequest:
+    fields = {
+        "correlation": 7,
+        "epoch": epoch,
+        "candidate": key(candidate),
+        "voter": ReplicaKey(NodeId(2)),
+        "last_epoch": 0,
+        "end_offset": 0,
+        "pre_vote": False,
+        **changes,
+    }
+    return VoteRequest(**fields)  # type: ignore[arg-type]
+
+
+def answer(lab: Lab, request: VoteRequest, voter: int = 2) -> VoteResponse:
+    lab.drop()
+    lab.say(request.candidate.node_id, voter, request)
+    (message,) = lab.sent(VoteResponse)
+    assert isinstance(message.body, VoteResponse)
+    return message.body
+
+
+def test_a_voter_votes_once_per_epoch() -> None:
+    """KIP-595, Vote: at most one candidate gets a voter's vote in an epoch."""
+    lab = Lab()
+
+    assert answer(lab, vote(5, 1)).granted
+    assert not answer(lab, vote(5, 3)).granted
+    assert answer(lab, vote(5, 1)).granted
+    assert answer(lab, vote(6, 3)).granted
+
+
+def test_a_restart_does_not_free_a_vote() -> None:
+    """KIP-595: the vote is in the quorum-state before the answer leaves."""
+    lab = Lab()
+    assert answer(lab, vote(5, 1)).granted
+
+    lab.crash(2)
+    lab.start(2)
+
+    assert not answer(lab, vote(5, 3)).granted
+
+
+@pytest.mark.parametrize("pre_vote", [True, False])
+def test_a_shorter_log_gets_no_vote(pre_vote: bool) -> None:
+    """KIP-595: the candidate's (last epoch, end offset) must not be behind the voter's."""
+    lab = Lab()
+    lab.elect(1)
+    lab.append(1, "a")
+    lab.deliver()
+    for node_id in (1, 2, 3):
+        lab.crash(node_id)
+    lab.start(2)
+    lab.stand(2)
+
+    behind = vote(2, 3, last_epoch=1, end_offset=1, pre_vote=pre_vote)
+    older = vote(2, 3, last_epoch=0, end_offset=9, pre_vote=pre_vote)
+    equal = vote(2, 3, last_epoch=1, end_offset=2, pre_vote=pre_vote)
+
+    assert not answer(lab, behind).granted
+    assert not answer(lab, older).granted
+    assert answer(lab, equal).granted
+
+
+def test_asking_whether_one_would_win_raises_no_epoch() -> None:
+    """KIP-996: a prospective candidate asks in its own epoch, and nobody's vote is bound by it."""
+    lab = Lab()
+
+    lab.stand(1)
+    requests = [message.body for message in lab.sent(VoteRequest)]
+    assert all(isinstance(body, VoteRequest) and body.pre_vote for body in requests)
+    lab.deliver_one()
+
+    assert lab[1].quorum.epoch == 0
+    assert lab[2].quorum.hard.voted is None
+
+
+def test_a_follower_that_hears_its_leader_would_elect_nobody_else() -> None:
+    """KIP-996: a follower that has fetched from its leader refuses a pre-vote."""
+    lab = Lab()
+    lab.elect(1)
+
+    request = vote(1, 3, last_epoch=1, end_offset=1, pre_vote=True)
+
+    assert not answer(lab, request).granted
+
+
+def test_a_node_that_was_cut_off_does_not_depose_the_leader() -> None:
+    """KIP-996: its epoch has not grown meanwhile, and its pre-vote is refused."""
+    lab = Lab()
+    lab.elect(1)
+    lab.cut(3)
+
+    lab.run(20_000)
+    lab.join(3)
+    lab.run(5_000)
+
+    assert lab.state(1) == "leader"
+    assert lab[1].quorum.epoch == 1
+    assert lab.state(3) == "follower"
+
+
+def test_a_leader_grants_nothing_in_its_epoch() -> None:
+    """KIP-996: nor does it answer a pre-vote with yes."""
+    lab = Lab()
+    lab.elect(1)
+    for pre_vote in (True, False):
+        request = vote(
+            2 - pre_vote,
+            3,
+            voter=ReplicaKey(NodeId(1)),
+            last_epoch=1,
+            end_offset=99,
+            pre_vote=pre_vote,
+        )
+        if pre_vote:
+            assert not answer(lab, request, voter=1).granted
+            assert lab.state(1) == "leader"
+        else:
+            assert answer(lab, request, voter=1).granted
+            assert lab.state(1) == "unattached"
+
+
+def test_an_older_epoch_is_fenced_and_told_of_the_leader() -> None:
+    """KIP-595: FENCED_LEADER_EPOCH carries the current epoch and leader."""
+    lab = Lab()
+    lab.elect(1)
+    lab.stand(2)
+    lab.deliver()
+
+    response = answer(lab, vote(0, 3, pre_vote=True))
+
+    assert response.error is ErrorCode.FENCED_LEADER_EPOCH
+    assert response.news.epoch == lab[2].quorum.epoch
+
+
+def test_a_request_for_another_disk_is_refused() -> None:
+    """KIP-853: a voter is a node id and a directory id; a new disk does not answer for the old."""
+    lab = Lab(dynamic=True)
+
+    response = answer(lab, vote(5, 1, voter=key(2, disk=9)))
+
+    assert response.error is ErrorCode.INVALID_VOTER_KEY
+    assert lab[2].quorum.epoch == 0
+
+
+def test_a_node_that_does_not_know_that_it_votes_still_answers() -> None:
+    """KIP-853: the candidate may have a newer voter set in its log."""
+    lab = Lab(dynamic=True, spares=(4,))
+
+    assert answer(lab, vote(5, 1, voter=key(4)), voter=4).granted
+
+
+def test_nonsense_changes_nothing() -> None:
+    """A candidate's log cannot hold the epoch that it stands for."""
+    lab = Lab()
+
+    for request in (vote(5, 1, last_epoch=5), vote(5, 1, end_offset=-1), vote(5, 1, last_epoch=-1)):
+        assert answer(lab, request).error is ErrorCode.INVALID_REQUEST
+
+    assert lab[2].quorum.epoch == 0
+
+
+def test_an_observer_never_stands() -> None:
+    """KIP-595: only voters stand; a broker observes for as long as it takes."""
+    lab = Lab(observers=(4,))
+    for node_id in (1, 2, 3):
+        lab.crash(node_id)
+
+    lab.run(30_000)
+
+    assert lab.state(4) == "unattached"
+    assert lab[4].quorum.epoch == 0
+
+
+def test_the_only_voter_leads_at_once() -> None:
+    lab = Lab([1])
+
+    assert lab.state(1) == "leader"
+    assert lab[1].quorum.high_watermark == 1
+
+
+def test_a_former_leader_does_not_lead_the_same_epoch_again() -> None:
+    """KIP-595: after a restart a leader resigns; what it sent but had not synced may be gone."""
+    lab = Lab([1])
+    lab.crash(1)
+
+    lab.start(1)
+
+    assert lab.state(1) == "leader"
+    assert lab[1].quorum.epoch > 1
+
+
+def test_a_candidate_follows_whoever_won() -> None:
+    """KIP-595, BeginQuorumEpoch."""
+    lab = Lab()
+    lab.stand(1)
+    lab.deliver_one()
+    lab.deliver_one()
+    lab.drop()
+    epoch = lab[1].quorum.epoch
+
+    request = BeginQuorumEpochRequest(1, epoch, NodeId(2), (), ReplicaKey(NodeId(1)))
+    lab.say(2, 1, request)
+
+    assert lab.state(1) == "follower"
+    (message,) = lab.sent(BeginQuorumEpochResponse)
+    assert message.body.error is ErrorCode.NONE  # type: ignore[union-attr]
+
+
+def test_a_leader_of_an_older_epoch_is_fenced() -> None:
+    """KIP-595, BeginQuorumEpoch."""
+    lab = Lab()
+    lab.elect(1)
+
+    lab.say(3, 2, BeginQuorumEpochRequest(1, 0, NodeId(3), (), ReplicaKey(NodeId(2))))
+
+    (message,) = lab.sent(BeginQuorumEpochResponse)
+    assert message.body.error is ErrorCode.FENCED_LEADER_EPOCH  # type: ignore[union-attr]
+    assert lab[2].quorum.hard.leader_id == 1
+
+
+def test_two_leaders_in_one_epoch_stop_the_node() -> None:
+    """The one thing that must never be: better no node than a wrong one."""
+    lab = Lab()
+    lab.elect(1)
+
+    with pytest.raises(AssertionError, match="two leaders"):
+        lab.say(3, 2, BeginQuorumEpochRequest(1, 1, NodeId(3), (), ReplicaKey(NodeId(2))))
+
+
+def test_a_vote_that_nobody_asked_for_does_not_count() -> None:
+    lab = Lab()
+    lab.stand(1)
+    (request, _) = lab.sent(VoteRequest)
+    lab.drop()
+    news = lab[2].quorum.news()
+
+    stray = VoteResponse(request.body.correlation + 100, ErrorCode.NONE, news, granted=True)
+    lab.step(1, Message(NodeId(2), NodeId(1), stray))
+
+    assert lab.state(1) == "prospective"
