@@ -6,6 +6,9 @@ PYTHON ?= python3
 PORT ?= 9092
 SOAK_CRASH_SEEDS ?= 5000
 FUZZ_SECONDS ?= 60
+PROFILE ?= raft
+SEEDS ?= 1000
+FIRST_SEED ?= 0
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
@@ -34,7 +37,7 @@ demo: $(SYNCED) ## start a cluster, write and read a few records with confluent-
 
 ##### checks
 
-.PHONY: test ci lint type imports unit protocol integration compat soak fuzz
+.PHONY: test ci lint type imports unit protocol integration compat sim soak fuzz
 test: lint type imports ## everything a change must pass: lint, types, layers and every test
 	$(PYTEST)
 
@@ -58,9 +61,13 @@ protocol: ## the codec against bytes written by Kafka's own implementation
 integration: ## our parts together, real clients in process
 compat: ## against Apache Kafka itself, its tools and kcat (fetches them)
 
+sim: $(SYNCED) ## simulated clusters, one per seed (PROFILE=raft SEEDS=1000 FIRST_SEED=0)
+	$(BIN)/python -m tests.sim --profile $(PROFILE) --seeds $(SEEDS) --first-seed $(FIRST_SEED)
+
 soak: $(SYNCED) ## the long counts: more crash points and examples, ten minutes of fuzzing
 	BARNABAS_SOAK=1 BARNABAS_CRASH_SEEDS=$(SOAK_CRASH_SEEDS) \
 		$(PYTEST) -o timeout=3600 -o faulthandler_timeout=4000
+	$(MAKE) sim SEEDS=10000
 	$(MAKE) fuzz FUZZ_SECONDS=600
 
 fuzz: $(SYNCED) ## coverage-guided fuzzing of the decoder (FUZZ_SECONDS=60)
