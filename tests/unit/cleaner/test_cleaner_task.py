@@ -299,20 +299,42 @@ def test_a_stop_in_the_middle_of_a_swap_finishes_it_first(tmp_path: Path) -> Non
     run(work)
 
 
-def test_a_log_that_changed_meanwhile_is_not_touched(tmp_path: Path) -> None:
+def test_a_truncation_brings_back_what_the_lost_records_superseded(tmp_path: Path) -> None:
     async def work() -> None:
         broker = Broker(tmp_path)
         log = broker.log()
-        broker.fill(log)
+        for key in [*range(100), 0, *range(100, 150)]:
+            broker.put(log, b"%d" % key, b"value")
+        log.flush(broker.clock.now_ms())
 
         def truncate() -> None:  # by somebody who forgot to pause
-            log.truncate_to(30, broker.clock.now_ms())
+            log.truncate_to(100, broker.clock.now_ms())
 
         broker.executor.after_worker = truncate
         assert not await broker.task.clean_filthiest()
 
-        assert log.log_end_offset == 30
-        assert len(table(log)) == 20
+        assert log.log_end_offset == 100
+        assert table(log) == {b"%d" % key: b"value" for key in range(100)}
+        assert not [it for it in names(log) if it.endswith((".swap", ".cleaned"))]
+
+    run(work)
+
+
+def test_segments_that_are_not_what_they_were_are_not_replaced(tmp_path: Path) -> None:
+    async def work() -> None:
+        broker = Broker(tmp_path)
+        log = broker.log()
+        broker.fill(log)
+        expected = table(log)
+
+        def delete_the_first() -> None:  # by somebody who forgot to pause
+            log.advance_log_start(log.segments[1].base_offset)
+            log.delete_old_segments(broker.clock.now_ms())
+
+        broker.executor.after_worker = delete_the_first
+        assert not await broker.task.clean_filthiest()
+
+        assert table(log) == expected
         assert not [it for it in names(log) if it.endswith((".swap", ".cleaned"))]
 
     run(work)

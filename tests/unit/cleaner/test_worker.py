@@ -134,7 +134,8 @@ def test_leftovers_of_a_killed_worker_do_not_disturb_the_next(log: DirtyLog) -> 
 
 
 def test_a_worker_dies_with_the_broker_that_started_it(log: DirtyLog) -> None:
-    task = log.task(io_bytes_per_second=20_000.0, io_buffer_bytes=64)
+    # Several seconds are left of its work when it has begun to write.
+    task = log.task(io_bytes_per_second=8_000.0, io_buffer_bytes=64)
     script = (
         "import subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-m', *sys.argv[1:]], stdout=subprocess.PIPE)\n"
@@ -157,6 +158,8 @@ def test_a_worker_dies_with_the_broker_that_started_it(log: DirtyLog) -> None:
     while _is_running(worker_id):
         assert time.monotonic() < deadline, "the worker outlived its broker"
         time.sleep(0.01)
+    finished = [name for name in log.names() if name.endswith(".index.cleaned")]
+    assert not finished, "it ended because its work was done"
 
 
 def _is_running(process_id: int) -> bool:
