@@ -21,6 +21,13 @@ from barnabas_core.log.append import OpenedAppend, opens_batches
 from barnabas_core.log.error import AppendError, LogOffline
 from barnabas_core.log.producer_state import AppendOrigin
 from barnabas_core.ports import Buffer, Clock, DiskError, Executor
+from barnabas_core.records.batch import (
+    COMPRESSION_MASK,
+    LENGTH_OVERHEAD_BYTES,
+    MAGIC,
+    TRANSACTIONAL,
+)
+from barnabas_core.records.compression import Compression
 from barnabas_core.server.deferred import Deferred
 from barnabas_core.server.dispatch import RequestContext, RequestRefused
 from barnabas_core.wire.error_code import ErrorCode
@@ -47,12 +54,6 @@ _TOPIC_ID_VERSION: Final = 13
 _ADMIN_CLIENT_ID: Final = "__admin_client"  # the one client that may write to internal topics
 
 _BATCH_START: Final = Struct(">8xi4xb4xh")  # length, magic, attributes
-_LENGTH_OVERHEAD: Final = 12
-_MAGIC: Final = 2
-_COMPRESSION_MASK: Final = 0x07
-_ZSTD: Final = 4
-_TRANSACTIONAL: Final = 0x10
-
 # Records that are looked at between two turns of the event loop: about a millisecond.
 _SLICE_RECORDS: Final = 1_000
 
@@ -241,13 +242,13 @@ def _checked(records: Buffer | None, version: int) -> memoryview:
     if view is None or len(view) < _BATCH_START.size:
         raise AppendError(ErrorCode.INVALID_RECORD, "no record batch")
     length, magic, attributes = _BATCH_START.unpack_from(view)
-    if magic != _MAGIC or _LENGTH_OVERHEAD + length < len(view):
+    if magic != MAGIC or LENGTH_OVERHEAD_BYTES + length < len(view):
         reason = "exactly one record batch of magic 2 is wanted"
         raise AppendError(ErrorCode.INVALID_RECORD, reason)
-    if attributes & _COMPRESSION_MASK == _ZSTD and version < _ZSTD_VERSION:
+    if attributes & COMPRESSION_MASK == Compression.ZSTD and version < _ZSTD_VERSION:
         reason = f"zstd needs version {_ZSTD_VERSION}"
         raise AppendError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, reason)
-    if attributes & _TRANSACTIONAL:
+    if attributes & TRANSACTIONAL:
         raise AppendError(ErrorCode.INVALID_TXN_STATE, "there is no transaction coordinator")
     return view
 
