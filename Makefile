@@ -80,7 +80,7 @@ bench: bench-core ## every benchmark there is
 	$(BIN)/python -m bench.records
 	$(BIN)/python -m bench.server
 
-bench-core: $(SYNCED) ## codec and log engine; fills docs/benchmarks.md
+bench-core: $(SYNCED) ## codec, record batches, log engine and server; fills docs/benchmarks.md
 	$(BIN)/python -m bench.core
 
 ##### upkeep

@@ -1,4 +1,4 @@
-"""`make bench-core`: the benchmarks of the codec and the log engine, into docs/benchmarks.md.
+"""`make bench-core`: the benchmarks of single parts, into docs/benchmarks.md.
 
 Each runs in a process of its own, one after the other, and prints its section.
 """
@@ -13,7 +13,7 @@ from bench.report import replace_section
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
-SECTIONS = ("codec", "log")
+SECTIONS = ("codec", "records", "log", "server")
 
 
 def machine() -> str:
