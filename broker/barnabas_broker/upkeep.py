@@ -90,7 +90,7 @@ class Upkeep:
     async def reap(self) -> None:
         """Remove the files of what was deleted a while ago."""
         try:
-            self._storage.logs.reap(self._clock.now_ms())
+            await self._executor.in_thread(self._storage.logs.reap_job(self._clock.now_ms()).run)
         except DiskError as error:
             self._storage.fail(error)
 

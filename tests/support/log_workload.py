@@ -215,7 +215,7 @@ class Workload:
         model.staged.clear()
         self.manager.create(log.topic, log.partition)
         if self.random.randrange(2):
-            self.manager.reap(self.now_ms)
+            self.manager.reap_job(self.now_ms).run()
         model.exists = True
         model.log_start = 0
         self._forget_producers(model)
@@ -237,7 +237,7 @@ class Workload:
         log.delete_old_segments(self.now_ms)
         model.log_start = log.log_start_offset
         if self.random.randrange(2):
-            log.reap(self.now_ms)
+            log.reap_job(self.now_ms).run()
 
     def _new_epoch(self, _log: PartitionLog, _model: LogModel) -> None:
         self.epoch += 1

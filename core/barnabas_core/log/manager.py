@@ -2,7 +2,7 @@
 
 A new partition goes to the directory with the fewest. A `DiskError` anywhere takes its directory
 offline, with the partitions in it; the others go on, until the last one is lost. The owner calls
-`checkpoint_job` and `reap` now and then, and asks the logs which of them need a flush.
+`checkpoint_jobs` and `reap_job` now and then, and asks the logs which of them need a flush.
 
 Everything here blocks for as long as the disk takes; what takes longer than a few file operations
 comes as a job for a thread. `open` recovers partitions of a directory that was not closed properly
@@ -25,6 +25,7 @@ from barnabas_core.log.load import create_partition, load_partition
 from barnabas_core.log.loaded_log import LoadedLog
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.partition_log import PartitionLog
+from barnabas_core.log.reap import ReapJob
 from barnabas_core.log.recovery import RecoverySettings, recover_partition
 from barnabas_core.log.recovery_job import (
     JOB_FILE,
@@ -250,7 +251,7 @@ class LogManager:
         log.topic_id = topic_id
 
     def delete(self, topic: str, partition: int) -> None:
-        """Take a partition away at once; its files go `file.delete.delay.ms` later, with `reap`."""
+        """Take a partition away at once; its files go `file.delete.delay.ms` later (`reap_job`)."""
         directory = self.directory_of(topic, partition)
         if directory is None:
             return
@@ -303,14 +304,12 @@ class LogManager:
             except DiskError as error:
                 self.on_disk_error(error)
 
-    def reap(self, now_ms: int) -> None:
-        """Remove files of segments and partitions that were deleted long enough ago."""
+    def reap_job(self, now_ms: int) -> ReapJob:
+        """To remove files of segments and partitions that were deleted long enough ago."""
         due = [path for at_ms, path in self._doomed if at_ms <= now_ms]
         self._doomed = [it for it in self._doomed if it[0] > now_ms]
-        for path in due:
-            self.environment.disk.remove_tree(path)
-        for log in self.logs():
-            log.reap(now_ms)
+        files = [path for log in self.logs() for path in log.reap_job(now_ms).files]
+        return ReapJob(self.environment.disk, files, due)
 
     # Failing
 

@@ -28,6 +28,7 @@ from barnabas_core.log.file_name import (
 )
 from barnabas_core.log.flushable_log import FlushableLog
 from barnabas_core.log.read import FileSlice, LogRead, SegmentReader, memory_slices
+from barnabas_core.log.reap import ReapJob
 from barnabas_core.log.retention import SegmentView, plan_retention
 from barnabas_core.log.segment import Segment
 from barnabas_core.log.segment_store import RetireJob
@@ -257,10 +258,10 @@ class PartitionLog(FlushableLog):
         parts = LogParts(self._environment, self._store, self._tracker, self._writer.tail)
         return Replacement(parts, group, delete_at_ms)
 
-    def reap(self, now_ms: int) -> None:
-        """Delete the files of segments that were retired `file.delete.delay.ms` ago."""
+    def reap_job(self, now_ms: int) -> ReapJob:
+        """To delete the files of segments that were retired `file.delete.delay.ms` ago."""
         self._refuse_if_offline()
-        self._store.reap(now_ms)
+        return ReapJob(self._environment.disk, self._store.take_due(now_ms))
 
     def expire_producers(self, now_ms: int) -> int:
         """Forget producers that were idle for too long; how many. What is not loaded can wait."""
@@ -277,7 +278,7 @@ class PartitionLog(FlushableLog):
             return
         self.write()
         self._write_end()
-        self._store.reap(_FOR_EVER_MS)
+        self.reap_job(_FOR_EVER_MS).run()
         self.flush(now_ms)
         self.go_offline("closed")
 

@@ -171,12 +171,11 @@ class SegmentStore:
         """Have `reap` delete a file that is no part of the log any more."""
         self._doomed.append((delete_at_ms, path))
 
-    def reap(self, now_ms: int) -> None:
-        """Delete what was retired long enough ago."""
+    def take_due(self, now_ms: int) -> list[str]:
+        """The files that were retired long enough ago, for the caller to remove."""
         due = [path for at_ms, path in self._doomed if at_ms <= now_ms]
-        for path in due:
-            self._disk.remove(path)
         self._doomed = [it for it in self._doomed if it[0] > now_ms]
+        return due
 
     def truncate_active(self, offset: int) -> int:
         """Cut the active segment before the batch with `offset`; the offset where it then ends."""

@@ -149,7 +149,7 @@ def test_retired_files_go_after_their_delay(tmp_path: Path) -> None:
         assert [it for it in names(log) if it.endswith(".deleted")]
 
         broker.clock.advance(CONFIG.file_delete_delay_ms)
-        broker.logs.reap(broker.clock.now_ms())
+        broker.logs.reap_job(broker.clock.now_ms()).run()
 
         files = [it for it in names(log) if it.endswith((LOG, ".deleted"))]
         assert files == sorted(Path(it.path(LOG)).name for it in log.segments)

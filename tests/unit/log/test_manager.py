@@ -149,7 +149,7 @@ class TestPartitions:
         (name,) = [name for name, size in disk.list_dir("/logs") if size < 0]
         assert name.startswith("orders-0.")
         assert name.endswith("-delete")
-        manager.reap(2**62)
+        manager.reap_job(2**62).run()
         assert not [name for name, size in disk.list_dir("/logs") if size < 0]
 
     def test_what_a_crash_left_of_a_deletion_goes_after_the_restart(self) -> None:
@@ -159,7 +159,7 @@ class TestPartitions:
         manager.delete("orders", 0)
 
         manager = open_manager(killed(disk))
-        manager.reap(0)
+        manager.reap_job(0).run()
 
         assert not list(manager.logs())
         assert not [name for name, size in disk.list_dir("/logs") if size < 0]
@@ -190,7 +190,7 @@ class TestPartitions:
             disk.make_dirs(f"/logs/{name}")
 
         manager = open_manager(disk)
-        manager.reap(2**62)
+        manager.reap_job(2**62).run()
 
         assert not list(manager.logs())
         assert len([name for name, size in disk.list_dir("/logs") if size < 0]) == 3

@@ -144,7 +144,7 @@ def test_a_slice_survives_the_deletion_of_its_segment() -> None:
     log.config = replace(log.config, retention_bytes=0)
 
     deleted = log.delete_old_segments(NOW_MS)
-    log.reap(2**62)
+    log.reap_job(2**62).run()
 
     assert deleted >= 2
     assert found.bytes() == expected

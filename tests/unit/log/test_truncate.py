@@ -167,9 +167,9 @@ def test_retired_files_wait_for_their_readers_and_then_go() -> None:
 
     log.truncate_to(1, NOW_MS)
     waiting = [name for name, _ in disk_of(log).list_dir(log.dir_path) if "deleted" in name]
-    log.reap(NOW_MS + log.config.file_delete_delay_ms - 1)
+    log.reap_job(NOW_MS + log.config.file_delete_delay_ms - 1).run()
     still = [name for name, _ in disk_of(log).list_dir(log.dir_path) if "deleted" in name]
-    log.reap(NOW_MS + log.config.file_delete_delay_ms)
+    log.reap_job(NOW_MS + log.config.file_delete_delay_ms).run()
     gone = [name for name, _ in disk_of(log).list_dir(log.dir_path) if "deleted" in name]
 
     assert len(waiting) == 2
