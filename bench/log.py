@@ -21,10 +21,10 @@ from pathlib import Path
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
+from barnabas_core.log.opening.recovery import RecoverySettings, recover_partition
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.producer_state import AppendOrigin
-from barnabas_core.log.recovery import RecoverySettings, recover_partition
-from barnabas_core.log.tail_cache import TailCache
+from barnabas_core.log.producers.producer_state import AppendOrigin
+from barnabas_core.log.segments.tail_cache import TailCache
 from barnabas_core.ports import Disk
 from barnabas_core.records.batch import patch_offset
 from barnabas_core.records.builder import build_batch

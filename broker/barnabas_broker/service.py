@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-from barnabas_core.log.directory_meta import META_PROPERTIES_FILE, MetaProperties
+from barnabas_core.log.directories.directory_meta import META_PROPERTIES_FILE, MetaProperties
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.ports import Clock, Disk, DiskError, Executor, Rng
 from barnabas_core.runtime.log_setup import EventLog

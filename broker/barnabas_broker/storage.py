@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from barnabas_core.log.directory import LogDirectory, new_directory_id
+from barnabas_core.log.directories.directory import LogDirectory, new_directory_id
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.error import LogError
-from barnabas_core.log.file_name import PartitionDirectory
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LastDirectoryLost, LogManager
 from barnabas_core.log.partition_log import PartitionLog
+from barnabas_core.log.segments.file_name import PartitionDirectory
 from barnabas_core.ports import Clock, DiskError, Executor, Rng, TooManyOpenFiles
 from barnabas_core.runtime.log_setup import EventLog, FloodLimit
 from barnabas_core.wire.error_code import ErrorCode

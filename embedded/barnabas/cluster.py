@@ -19,7 +19,7 @@ from typing import Self
 
 from barnabas_broker.broker_config import BrokerConfig
 from barnabas_broker.service import BrokerPorts, BrokerService
-from barnabas_core.log.checkpoint import CorruptFile
+from barnabas_core.log.directories.checkpoint import CorruptFile
 from barnabas_core.log.error import LogError
 from barnabas_core.ports import DiskError
 from barnabas_core.runtime.clock import SystemClock

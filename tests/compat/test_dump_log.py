@@ -10,7 +10,7 @@ from barnabas_core.log.cleaner.settings import CleanerSettings
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.records.builder import BatchBuilder
 from barnabas_core.records.compression import Compression
 from barnabas_core.records.control import end_transaction_batch

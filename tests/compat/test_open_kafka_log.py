@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from barnabas_core.log.index.transaction_index import AbortedTransaction
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.transaction_index import AbortedTransaction
 from barnabas_core.records.batch import BatchHeader
 from barnabas_core.records.record import Record
 from barnabas_core.wire.primitive import uuid_text

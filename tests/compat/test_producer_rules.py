@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from barnabas_core.log.producer_append import AppendOrigin, ProducerError
-from barnabas_core.log.producer_state import ProducerState
+from barnabas_core.log.producers.producer_append import AppendOrigin, ProducerError
+from barnabas_core.log.producers.producer_state import ProducerState
 from barnabas_core.records.batch import parse_header
 from barnabas_core.records.builder import build_batch
 from barnabas_core.wire.error_code import ErrorCode

@@ -7,7 +7,7 @@ same. What it knows of its producers must be what we find when we replay its log
 from pathlib import Path
 
 import pytest
-from barnabas_core.log.checkpoint import (
+from barnabas_core.log.directories.checkpoint import (
     CLEANER_FILE,
     HIGH_WATERMARK_FILE,
     LEADER_EPOCH_FILE,
@@ -18,7 +18,7 @@ from barnabas_core.log.checkpoint import (
     encode_leader_epochs,
     encode_offsets,
 )
-from barnabas_core.log.directory_meta import (
+from barnabas_core.log.directories.directory_meta import (
     CLEAN_SHUTDOWN_FILE,
     META_PROPERTIES_FILE,
     PARTITION_METADATA_FILE,
@@ -27,11 +27,11 @@ from barnabas_core.log.directory_meta import (
     decode_clean_shutdown,
     encode_clean_shutdown,
 )
-from barnabas_core.log.producer_entry import unpack_entries
-from barnabas_core.log.producer_snapshot import decode_snapshot, encode_snapshot
-from barnabas_core.log.producer_state import ProducerState
-from barnabas_core.log.replay import aborted_of, replay_batch
-from barnabas_core.log.transaction_index import check_aborted, decode_aborted, encode_aborted
+from barnabas_core.log.index.transaction_index import check_aborted, decode_aborted, encode_aborted
+from barnabas_core.log.opening.replay import aborted_of, replay_batch
+from barnabas_core.log.producers.producer_entry import unpack_entries
+from barnabas_core.log.producers.producer_snapshot import decode_snapshot, encode_snapshot
+from barnabas_core.log.producers.producer_state import ProducerState
 from barnabas_core.records.batch import split_batches
 from confluent_kafka import Producer
 

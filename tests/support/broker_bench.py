@@ -15,10 +15,10 @@ from barnabas_broker.partitions.purgatory import Purgatory
 from barnabas_broker.partitions.registry import Partitions
 from barnabas_broker.partitions.turn_writer import TurnWriter
 from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.load import create_partition
 from barnabas_core.log.log_config import LogConfig
+from barnabas_core.log.opening.load import create_partition
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.ports import Disk, DiskError
 from barnabas_core.records.builder import build_batch
 from barnabas_core.runtime.clock import SystemClock

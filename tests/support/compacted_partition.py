@@ -10,12 +10,12 @@ from barnabas_core.log.cleaner.selection import measure
 from barnabas_core.log.cleaner.settings import CleanerSettings
 from barnabas_core.log.cleaner.throttle import Throttle
 from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.file_name import LOG
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
-from barnabas_core.log.producer_snapshot import encode_snapshot
-from barnabas_core.log.producer_state import AppendOrigin, ProducerState
-from barnabas_core.log.replay import replay_batch
+from barnabas_core.log.opening.replay import replay_batch
+from barnabas_core.log.producers.producer_snapshot import encode_snapshot
+from barnabas_core.log.producers.producer_state import AppendOrigin, ProducerState
+from barnabas_core.log.segments.file_name import LOG
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.control import ControlType, control_type, end_transaction_batch
 from barnabas_core.records.record import Record

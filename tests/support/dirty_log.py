@@ -7,12 +7,13 @@ and knows the producers; `clean` runs a whole cleaning and swaps the result in.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from barnabas_core.log.active_index import ActiveIndex
 from barnabas_core.log.cleaner.batch_cleaner import LastBatch
 from barnabas_core.log.cleaner.clean import Cleaner, CleanResult, CleanTask
 from barnabas_core.log.cleaner.swap import plan_commit, plan_finish, plan_retire, run_steps
 from barnabas_core.log.cleaner.throttle import Throttle
-from barnabas_core.log.file_name import (
+from barnabas_core.log.index.active_index import ActiveIndex
+from barnabas_core.log.index.transaction_index import AbortedTransaction, decode_aborted
+from barnabas_core.log.segments.file_name import (
     DELETED,
     LOG,
     OFFSET_INDEX,
@@ -21,7 +22,6 @@ from barnabas_core.log.file_name import (
     file_name,
     parse_file_name,
 )
-from barnabas_core.log.transaction_index import AbortedTransaction, decode_aborted
 from barnabas_core.ports import Buffer, Disk
 from barnabas_core.records.batch import BatchHeader, check_batch, split_batches
 from barnabas_core.records.builder import build_batch

@@ -8,7 +8,7 @@ from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.records.batch import BatchHeader, check_batch, split_batches
 from barnabas_core.records.record import Record, iter_records
 from barnabas_core.runtime.disk import RealDisk

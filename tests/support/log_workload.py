@@ -9,13 +9,13 @@ were never flushed may be there or not.
 from dataclasses import dataclass, field
 from random import Random
 
-from barnabas_core.log import offset_index, time_index
-from barnabas_core.log.file_name import LOG, OFFSET_INDEX, TIME_INDEX
+from barnabas_core.log.index import offset_index, time_index
 from barnabas_core.log.manager import LogManager
+from barnabas_core.log.opening.replay import replay_batch
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.producer_state import AppendOrigin, ProducerState
-from barnabas_core.log.replay import replay_batch
-from barnabas_core.log.scan import scan_batches
+from barnabas_core.log.producers.producer_state import AppendOrigin, ProducerState
+from barnabas_core.log.segments.file_name import LOG, OFFSET_INDEX, TIME_INDEX
+from barnabas_core.log.segments.scan import scan_batches
 from barnabas_core.records.batch import BatchHeader, parse_header
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.control import end_transaction_batch

@@ -6,7 +6,7 @@ of its own but the log: the two are compared step by step.
 
 from dataclasses import dataclass, field
 
-from barnabas_core.log.producer_append import (
+from barnabas_core.log.producers.producer_append import (
     AppendOrigin,
     Duplicate,
     InvalidProducerEpoch,

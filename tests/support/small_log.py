@@ -3,10 +3,10 @@
 from typing import TypedDict, Unpack
 
 from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.load import create_partition, load_partition
 from barnabas_core.log.log_config import LogConfig
+from barnabas_core.log.opening.load import create_partition, load_partition
 from barnabas_core.log.partition_log import Appended, PartitionLog
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.ports import Disk
 from barnabas_core.records.batch import BatchHeader, check_batch, split_batches
 from barnabas_core.records.builder import build_batch

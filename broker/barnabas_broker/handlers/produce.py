@@ -19,7 +19,7 @@ from typing import Final, TypeAlias, cast
 
 from barnabas_core.log.append import OpenedAppend, opens_batches
 from barnabas_core.log.error import AppendError, LogOffline
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.ports import Buffer, Clock, DiskError, Executor
 from barnabas_core.records.batch import (
     COMPRESSION_MASK,

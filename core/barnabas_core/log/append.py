@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from barnabas_core.log.error import AppendError
 from barnabas_core.log.log_config import LogConfig
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.ports import Buffer
 from barnabas_core.records.batch import (
     COMPRESSION_MASK,

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from barnabas_core.log.file_cache import FILE_COUNT_MAX, FileCache
-from barnabas_core.log.tail_cache import TailCache
+from barnabas_core.log.segments.file_cache import FILE_COUNT_MAX, FileCache
+from barnabas_core.log.segments.tail_cache import TailCache
 from barnabas_core.ports import Disk, Rng
 
 PRODUCER_EXPIRATION_MS = 24 * 60 * 60 * 1000

@@ -7,11 +7,11 @@ run, and back when the log is truncated.
 from itertools import pairwise
 
 from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.file_name import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
 from barnabas_core.log.flush import FlushJob
-from barnabas_core.log.loaded_log import LoadedLog
 from barnabas_core.log.log_config import LogConfig
-from barnabas_core.log.segment import Segment
+from barnabas_core.log.opening.loaded_log import LoadedLog
+from barnabas_core.log.segments.file_name import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX
+from barnabas_core.log.segments.segment import Segment
 from barnabas_core.log.writable_log import WritableLog
 from barnabas_core.ports import DiskError
 

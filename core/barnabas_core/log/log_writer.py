@@ -4,15 +4,15 @@ Positions and roll decisions are made at staging time, on what will be in the fi
 only `end_offset` and the segments' `size_bytes`, which move when a write has finished.
 """
 
-from barnabas_core.log.active_index import ActiveIndex
 from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.file_name import LOG
+from barnabas_core.log.index.active_index import ActiveIndex
+from barnabas_core.log.index.offset_index import RELATIVE_OFFSET_MAX
 from barnabas_core.log.log_config import LogConfig
-from barnabas_core.log.offset_index import RELATIVE_OFFSET_MAX
-from barnabas_core.log.producer_tracker import ProducerTracker
-from barnabas_core.log.segment import Segment
-from barnabas_core.log.segment_store import SegmentStore
-from barnabas_core.log.tail_cache import Tail
+from barnabas_core.log.producers.producer_tracker import ProducerTracker
+from barnabas_core.log.segments.file_name import LOG
+from barnabas_core.log.segments.segment import Segment
+from barnabas_core.log.segments.segment_store import SegmentStore
+from barnabas_core.log.segments.tail_cache import Tail
 from barnabas_core.log.write import Append, PendingWrite, WriteGroup
 from barnabas_core.ports import Buffer
 

@@ -12,27 +12,31 @@ right here; `open_in_background` has a worker process do it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from barnabas_core.log.directory import CheckpointJob, LogDirectory
-from barnabas_core.log.directory_meta import (
+from barnabas_core.log.directories.directory import CheckpointJob, LogDirectory
+from barnabas_core.log.directories.directory_meta import (
     NO_BROKER_EPOCH,
     PARTITION_METADATA_FILE,
     PartitionMetadata,
 )
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.error import CorruptLog, LogError
-from barnabas_core.log.file_name import DirectoryState, PartitionDirectory, partition_directory
-from barnabas_core.log.load import create_partition, load_partition
-from barnabas_core.log.loaded_log import LoadedLog
 from barnabas_core.log.log_config import LogConfig
-from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.reap import ReapJob
-from barnabas_core.log.recovery import RecoverySettings, recover_partition
-from barnabas_core.log.recovery_job import (
+from barnabas_core.log.opening.load import create_partition, load_partition
+from barnabas_core.log.opening.loaded_log import LoadedLog
+from barnabas_core.log.opening.recovery import RecoverySettings, recover_partition
+from barnabas_core.log.opening.recovery_job import (
     JOB_FILE,
     WORKER_MODULE,
     RecoveryTask,
     decode_report,
     write_tasks,
+)
+from barnabas_core.log.partition_log import PartitionLog
+from barnabas_core.log.reap import ReapJob
+from barnabas_core.log.segments.file_name import (
+    DirectoryState,
+    PartitionDirectory,
+    partition_directory,
 )
 from barnabas_core.ports import Clock, DiskError, Executor
 from barnabas_core.wire.primitive import ZERO_UUID, uuid_text

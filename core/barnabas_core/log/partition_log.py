@@ -15,25 +15,25 @@ Truncation moves it back: the owner writes the recovery point checkpoint *before
 (`LogManager.truncate` does), or a crash could trust what was never flushed.
 """
 
-from barnabas_core.log.active_index import ActiveIndex
 from barnabas_core.log.cleaner.clean import CleanedGroup
 from barnabas_core.log.cleaner.replacement import LogParts, Replacement
 from barnabas_core.log.error import OffsetOutOfRange
-from barnabas_core.log.file_name import (
+from barnabas_core.log.flushable_log import FlushableLog
+from barnabas_core.log.index.active_index import ActiveIndex
+from barnabas_core.log.index.transaction_index import AbortedTransaction
+from barnabas_core.log.read import FileSlice, LogRead, SegmentReader, memory_slices
+from barnabas_core.log.reap import ReapJob
+from barnabas_core.log.retention import SegmentView, plan_retention
+from barnabas_core.log.segments.file_name import (
     LOG,
     PRODUCER_SNAPSHOT,
     DirectoryState,
     departing_directory,
     file_name,
 )
-from barnabas_core.log.flushable_log import FlushableLog
-from barnabas_core.log.read import FileSlice, LogRead, SegmentReader, memory_slices
-from barnabas_core.log.reap import ReapJob
-from barnabas_core.log.retention import SegmentView, plan_retention
-from barnabas_core.log.segment import Segment
-from barnabas_core.log.segment_store import RetireJob
+from barnabas_core.log.segments.segment import Segment
+from barnabas_core.log.segments.segment_store import RetireJob
 from barnabas_core.log.timestamp import FoundRecord, find_by_timestamp, find_newest
-from barnabas_core.log.transaction_index import AbortedTransaction
 from barnabas_core.log.writable_log import Appended
 from barnabas_core.log.write import write_indexes, write_whole
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from barnabas_core.log.error import LogError
-from barnabas_core.log.file_cache import FileCache
-from barnabas_core.log.scan import PositionedHeader, ReadAt, find_batch
-from barnabas_core.log.segment import Segment
+from barnabas_core.log.segments.file_cache import FileCache
+from barnabas_core.log.segments.scan import PositionedHeader, ReadAt, find_batch
+from barnabas_core.log.segments.segment import Segment
 from barnabas_core.ports import Buffer, File
 
 # Buffers smaller than this are put together: a slice costs more than the copy.

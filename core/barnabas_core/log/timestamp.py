@@ -5,9 +5,9 @@ only that one is opened to find the record.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas_core.log.file_cache import FileCache
-from barnabas_core.log.scan import PositionedHeader, scan_headers
-from barnabas_core.log.segment import Segment
+from barnabas_core.log.segments.file_cache import FileCache
+from barnabas_core.log.segments.scan import PositionedHeader, scan_headers
+from barnabas_core.log.segments.segment import Segment
 from barnabas_core.records.record import Record, iter_records
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.cleaner.job import decode_task, encode_failure, encode_result, run_clean
 from barnabas_core.log.cleaner.throttle import Throttle
-from barnabas_core.log.recovery_job import run_recovery
+from barnabas_core.log.opening.recovery_job import run_recovery
 from barnabas_core.ports import Clock, Disk
 
 

@@ -16,25 +16,25 @@ from barnabas_core.log.append import (
     opens_batches,
 )
 from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.epoch_tracker import EpochTracker
+from barnabas_core.log.epochs.epoch_tracker import EpochTracker
+from barnabas_core.log.epochs.leader_epoch import LeaderEpochCache
 from barnabas_core.log.error import AppendError, LogOffline
-from barnabas_core.log.leader_epoch import LeaderEpochCache
-from barnabas_core.log.loaded_log import LoadedLog
+from barnabas_core.log.index.offset_index import RELATIVE_OFFSET_MAX
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.log_writer import LogWriter
-from barnabas_core.log.offset_index import RELATIVE_OFFSET_MAX
-from barnabas_core.log.producer_append import ProducerAppend
-from barnabas_core.log.producer_state import (
+from barnabas_core.log.opening.loaded_log import LoadedLog
+from barnabas_core.log.opening.replay import aborted_of, control_of, replay_batch
+from barnabas_core.log.producers.producer_append import ProducerAppend
+from barnabas_core.log.producers.producer_state import (
     AppendOrigin,
     CompletedTransaction,
     Duplicate,
     ProducerError,
     ProducerState,
 )
-from barnabas_core.log.producer_tracker import ProducerTracker
-from barnabas_core.log.replay import aborted_of, control_of, replay_batch
-from barnabas_core.log.segment import Segment
-from barnabas_core.log.segment_store import SegmentStore
+from barnabas_core.log.producers.producer_tracker import ProducerTracker
+from barnabas_core.log.segments.segment import Segment
+from barnabas_core.log.segments.segment_store import SegmentStore
 from barnabas_core.log.write import PendingWrite
 from barnabas_core.ports import Buffer, DiskError
 from barnabas_core.records.batch import LENGTH_OVERHEAD_BYTES, BatchHeader, patch_offset

@@ -8,14 +8,14 @@ into the new one's: the file's creation and the producer snapshot that belongs t
 
 from dataclasses import dataclass, field
 
-from barnabas_core.log.file_name import (
+from barnabas_core.log.segments.file_name import (
     LOG,
     OFFSET_INDEX,
     PRODUCER_SNAPSHOT,
     TIME_INDEX,
     TRANSACTION_INDEX,
 )
-from barnabas_core.log.segment import Segment
+from barnabas_core.log.segments.segment import Segment
 from barnabas_core.ports import Buffer, Disk, File
 
 Append = tuple[int, int, Buffer]

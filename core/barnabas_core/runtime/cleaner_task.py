@@ -34,11 +34,11 @@ from barnabas_core.log.cleaner.manager import (
 from barnabas_core.log.cleaner.replacement import Replacement
 from barnabas_core.log.cleaner.selection import Candidate, LogView
 from barnabas_core.log.cleaner.settings import CleanerSettings
-from barnabas_core.log.directory import LogDirectory
+from barnabas_core.log.directories.directory import LogDirectory
 from barnabas_core.log.error import LogOffline
 from barnabas_core.log.manager import LogManager
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.producer_snapshot import encode_snapshot
+from barnabas_core.log.producers.producer_snapshot import encode_snapshot
 from barnabas_core.ports import Clock, DiskError, Executor, TooManyOpenFiles
 from barnabas_core.runtime.executor import WorkerFailed
 from barnabas_core.runtime.log_setup import EventLog

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.log.read import LogRead
 from barnabas_core.ports import DiskError
 from barnabas_core.records.control import end_transaction_batch

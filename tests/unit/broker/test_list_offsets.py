@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.records.control import end_transaction_batch
 from barnabas_core.wire.error_code import ErrorCode
 from barnabas_core.wire.messages.list_offsets_request import (

@@ -12,7 +12,7 @@ from barnabas_broker.storage import Storage, StorageParts, open_logs
 from barnabas_broker.upkeep import Upkeep
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.log_config import LogConfig
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.runtime.disk import RealDisk
 from barnabas_core.runtime.executor import SystemExecutor
 from barnabas_core.runtime.log_setup import EventLog

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from barnabas_core.log.cleaner.batch_cleaner import LastBatch
 from barnabas_core.log.cleaner.error import UncleanableLog
-from barnabas_core.log.file_name import LOG, OFFSET_INDEX, TIME_INDEX
-from barnabas_core.log.offset_index import is_sound, lookup_position
-from barnabas_core.log.scan import find_batch
-from barnabas_core.log.time_index import last_entry
+from barnabas_core.log.index.offset_index import is_sound, lookup_position
+from barnabas_core.log.index.time_index import last_entry
+from barnabas_core.log.segments.file_name import LOG, OFFSET_INDEX, TIME_INDEX
+from barnabas_core.log.segments.scan import find_batch
 from barnabas_core.records.batch import HEADER_BYTES, crc_of, pack_header, parse_header
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.compression import Compression

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from barnabas_core.log.checkpoint import CLEANER_FILE
 from barnabas_core.log.cleaner.settings import CleanerSettings
+from barnabas_core.log.directories.checkpoint import CLEANER_FILE
 from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.file_name import LOG
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
+from barnabas_core.log.segments.file_name import LOG
 from barnabas_core.records.builder import build_batch
 from barnabas_core.runtime.cleaner_task import CleanerTask
 from barnabas_core.runtime.disk import RealDisk

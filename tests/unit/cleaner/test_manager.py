@@ -1,7 +1,6 @@
 """Who may be cleaned, and what is remembered of it."""
 
 from barnabas_core.config.definition import Kind, definition
-from barnabas_core.log.checkpoint import CLEANER_FILE
 from barnabas_core.log.cleaner.manager import (
     CleanerManager,
     checkpoint_path,
@@ -10,9 +9,10 @@ from barnabas_core.log.cleaner.manager import (
 )
 from barnabas_core.log.cleaner.selection import LogView
 from barnabas_core.log.cleaner.settings import PROPERTIES, CleanerSettings
-from barnabas_core.log.file_cache import FileCache
+from barnabas_core.log.directories.checkpoint import CLEANER_FILE
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.retention import SegmentView
+from barnabas_core.log.segments.file_cache import FileCache
 
 from tests.support.compacted_partition import CompactedPartition
 from tests.support.fake_disk import FakeDisk

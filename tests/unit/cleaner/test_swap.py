@@ -19,7 +19,7 @@ from barnabas_core.log.cleaner.swap import (
     plan_swap_recovery,
     run_steps,
 )
-from barnabas_core.log.file_name import LOG, file_name
+from barnabas_core.log.segments.file_name import LOG, file_name
 from barnabas_core.records.batch import split_batches
 
 from tests.support.dirty_log import DirtyLog

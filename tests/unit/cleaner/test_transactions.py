@@ -3,7 +3,7 @@
 import pytest
 from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.cleaner.transactions import TransactionPass
-from barnabas_core.log.transaction_index import AbortedTransaction
+from barnabas_core.log.index.transaction_index import AbortedTransaction
 from barnabas_core.records.batch import BatchHeader, parse_header
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.control import ControlType, end_transaction_batch

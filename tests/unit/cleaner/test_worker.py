@@ -13,9 +13,9 @@ from barnabas_core.log.cleaner.clean import CleanTask, remove_leftovers
 from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.cleaner.job import decode_result, encode_task, write_inputs
 from barnabas_core.log.cleaner.swap import plan_swap_recovery, run_steps
-from barnabas_core.log.file_name import LOG
-from barnabas_core.log.producer_snapshot import encode_snapshot
-from barnabas_core.log.producer_state import ProducerState
+from barnabas_core.log.producers.producer_snapshot import encode_snapshot
+from barnabas_core.log.producers.producer_state import ProducerState
+from barnabas_core.log.segments.file_name import LOG
 from barnabas_core.records.batch import parse_header
 from barnabas_core.runtime.cleaner_task import WORKER_MODULE
 from barnabas_core.runtime.disk import RealDisk

@@ -6,7 +6,7 @@ import pytest
 from barnabas_core.log.error import AppendError
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.records.batch import LOG_APPEND_TIME, check_batch, parse_header
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.compression import Compression

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import pytest
-from barnabas_core.log.directory import ForeignDirectory
+from barnabas_core.log.directories.directory import ForeignDirectory
 from barnabas_core.log.error import LogOffline
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LastDirectoryLost, LogManager, TopicIdMismatch

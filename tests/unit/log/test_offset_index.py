@@ -1,6 +1,6 @@
 """Offset to position, in memory and in the file's bytes."""
 
-from barnabas_core.log.offset_index import OffsetIndex, is_sound, lookup_position
+from barnabas_core.log.index.offset_index import OffsetIndex, is_sound, lookup_position
 from hypothesis import given
 from hypothesis import strategies as st
 

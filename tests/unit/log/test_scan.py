@@ -1,7 +1,7 @@
 """Walking over a file's batches, whatever follows them."""
 
 import pytest
-from barnabas_core.log.scan import (
+from barnabas_core.log.segments.scan import (
     BATCH_CHUNK_BYTES,
     HEADER_CHUNK_BYTES,
     find_batch,

@@ -1,6 +1,6 @@
 """Timestamp to offset, in memory and in the file's bytes."""
 
-from barnabas_core.log.time_index import (
+from barnabas_core.log.index.time_index import (
     NO_TIMESTAMP,
     TimeIndex,
     TimestampOffset,

@@ -2,7 +2,7 @@
 
 import pytest
 from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.producer_state import AppendOrigin
+from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.records.control import end_transaction_batch
 
 from tests.support.small_log import (

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from barnabas_core.log.checkpoint import (
+from barnabas_core.log.directories.checkpoint import (
     CorruptFile,
     decode_leader_epochs,
     decode_offsets,

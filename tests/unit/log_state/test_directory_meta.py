@@ -3,8 +3,8 @@
 from contextlib import suppress
 
 import pytest
-from barnabas_core.log.checkpoint import CorruptFile
-from barnabas_core.log.directory_meta import (
+from barnabas_core.log.directories.checkpoint import CorruptFile
+from barnabas_core.log.directories.directory_meta import (
     MetaProperties,
     PartitionMetadata,
     decode_clean_shutdown,

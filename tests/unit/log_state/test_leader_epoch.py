@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
-from barnabas_core.log.leader_epoch import LeaderEpochCache
+from barnabas_core.log.epochs.leader_epoch import LeaderEpochCache
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,9 +1,13 @@
 """The producer snapshot file, byte for byte."""
 
 import pytest
-from barnabas_core.log.producer_entry import ENTRY_BYTES, ProducerEntry, unpack_entries
-from barnabas_core.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from barnabas_core.log.producer_state import ProducerState
+from barnabas_core.log.producers.producer_entry import ENTRY_BYTES, ProducerEntry, unpack_entries
+from barnabas_core.log.producers.producer_snapshot import (
+    CorruptSnapshot,
+    decode_snapshot,
+    encode_snapshot,
+)
+from barnabas_core.log.producers.producer_state import ProducerState
 from barnabas_core.wire.codec import decode, encode
 from barnabas_core.wire.messages import producer_snapshot as wire
 from crc32c import crc32c

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from barnabas_core.log.producer_state import (
+from barnabas_core.log.producers.producer_state import (
     AppendOrigin,
     CompletedTransaction,
     Duplicate,

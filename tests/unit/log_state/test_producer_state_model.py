@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from barnabas_core.log.producer_snapshot import decode_snapshot, encode_snapshot
-from barnabas_core.log.producer_state import (
+from barnabas_core.log.producers.producer_snapshot import decode_snapshot, encode_snapshot
+from barnabas_core.log.producers.producer_state import (
     AppendOrigin,
     CompletedTransaction,
     Duplicate,

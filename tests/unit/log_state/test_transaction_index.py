@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from barnabas_core.log.producer_state import ProducerState
-from barnabas_core.log.transaction_index import (
+from barnabas_core.log.index.transaction_index import (
     ENTRY_BYTES,
     AbortedTransaction,
     CorruptTransactionIndex,
@@ -15,6 +14,7 @@ from barnabas_core.log.transaction_index import (
     encode_aborted,
     overlapping_aborted,
 )
+from barnabas_core.log.producers.producer_state import ProducerState
 from barnabas_core.wire.codec import encode
 from barnabas_core.wire.messages.aborted_txn import AbortedTxn
 from hypothesis import given

@@ -23,8 +23,8 @@ from barnabas_core.log.cleaner.output import CleanedSegment
 from barnabas_core.log.cleaner.source import SegmentSource
 from barnabas_core.log.cleaner.throttle import Throttle
 from barnabas_core.log.cleaner.transactions import TransactionPass
-from barnabas_core.log.file_name import CLEANED
-from barnabas_core.log.transaction_index import AbortedTransaction
+from barnabas_core.log.index.transaction_index import AbortedTransaction
+from barnabas_core.log.segments.file_name import CLEANED
 from barnabas_core.ports import Disk
 from barnabas_core.records.batch import BatchHeader, CorruptBatch
 from barnabas_core.records.record_scan import iter_keys

@@ -9,7 +9,7 @@ too large (librdkafka does, after a few in a row).
 
 from dataclasses import dataclass
 
-from barnabas_core.log.offset_index import RELATIVE_OFFSET_MAX
+from barnabas_core.log.index.offset_index import RELATIVE_OFFSET_MAX
 
 
 @dataclass(frozen=True, slots=True)

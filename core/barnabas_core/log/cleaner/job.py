@@ -17,10 +17,19 @@ from barnabas_core.log.cleaner.batch_cleaner import CleanerStats, LastBatch
 from barnabas_core.log.cleaner.clean import CleanedGroup, Cleaner, CleanResult, CleanTask
 from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.cleaner.throttle import Throttle
-from barnabas_core.log.file_name import CLEANED, PRODUCER_SNAPSHOT, TRANSACTION_INDEX, file_name
-from barnabas_core.log.producer_entry import unpack_entries
-from barnabas_core.log.producer_snapshot import decode_snapshot
-from barnabas_core.log.transaction_index import AbortedTransaction, decode_aborted, encode_aborted
+from barnabas_core.log.index.transaction_index import (
+    AbortedTransaction,
+    decode_aborted,
+    encode_aborted,
+)
+from barnabas_core.log.producers.producer_entry import unpack_entries
+from barnabas_core.log.producers.producer_snapshot import decode_snapshot
+from barnabas_core.log.segments.file_name import (
+    CLEANED,
+    PRODUCER_SNAPSHOT,
+    TRANSACTION_INDEX,
+    file_name,
+)
 from barnabas_core.ports import Disk
 
 _PRODUCERS_SUFFIX = f"{PRODUCER_SNAPSHOT}.job{CLEANED}"

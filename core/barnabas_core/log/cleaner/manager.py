@@ -13,13 +13,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from barnabas_core.log.checkpoint import (
-    CLEANER_FILE,
-    CorruptFile,
-    PartitionOffsets,
-    decode_offsets,
-    encode_offsets,
-)
 from barnabas_core.log.cleaner.clean import CleanTask
 from barnabas_core.log.cleaner.selection import (
     Candidate,
@@ -29,6 +22,13 @@ from barnabas_core.log.cleaner.selection import (
     measure,
 )
 from barnabas_core.log.cleaner.settings import CleanerSettings
+from barnabas_core.log.directories.checkpoint import (
+    CLEANER_FILE,
+    CorruptFile,
+    PartitionOffsets,
+    decode_offsets,
+    encode_offsets,
+)
 from barnabas_core.log.partition_log import PartitionLog
 
 _RETRY_MS_MIN = 60_000

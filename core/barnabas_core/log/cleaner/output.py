@@ -1,11 +1,12 @@
 """The rewritten segment: four `.cleaned` files, whole and synced before anybody looks."""
 
-from barnabas_core.log import offset_index, time_index
-from barnabas_core.log.active_index import ActiveIndex
 from barnabas_core.log.cleaner.grouping import SegmentFiles
 from barnabas_core.log.cleaner.swap import RENAMED_SUFFIXES
 from barnabas_core.log.cleaner.throttle import Throttle
-from barnabas_core.log.file_name import (
+from barnabas_core.log.index import offset_index, time_index
+from barnabas_core.log.index.active_index import ActiveIndex
+from barnabas_core.log.index.transaction_index import AbortedTransaction
+from barnabas_core.log.segments.file_name import (
     CLEANED,
     LOG,
     OFFSET_INDEX,
@@ -13,7 +14,6 @@ from barnabas_core.log.file_name import (
     TRANSACTION_INDEX,
     file_name,
 )
-from barnabas_core.log.transaction_index import AbortedTransaction
 from barnabas_core.ports import Buffer, Disk
 from barnabas_core.records.batch import parse_header
 

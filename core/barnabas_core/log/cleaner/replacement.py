@@ -30,11 +30,11 @@ from barnabas_core.log.cleaner.swap import (
     run_steps,
 )
 from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.file_name import DELETED, LOG, PRODUCER_SNAPSHOT, SWAP, file_name
-from barnabas_core.log.producer_tracker import ProducerTracker
-from barnabas_core.log.segment import Segment
-from barnabas_core.log.segment_store import SegmentStore
-from barnabas_core.log.tail_cache import Tail
+from barnabas_core.log.producers.producer_tracker import ProducerTracker
+from barnabas_core.log.segments.file_name import DELETED, LOG, PRODUCER_SNAPSHOT, SWAP, file_name
+from barnabas_core.log.segments.segment import Segment
+from barnabas_core.log.segments.segment_store import SegmentStore
+from barnabas_core.log.segments.tail_cache import Tail
 
 
 class SwappedSegment(Segment):

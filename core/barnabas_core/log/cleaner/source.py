@@ -10,7 +10,12 @@ from collections.abc import Iterator, Sequence
 from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.cleaner.grouping import SegmentFiles
 from barnabas_core.log.cleaner.throttle import Throttle
-from barnabas_core.log.file_name import (
+from barnabas_core.log.index.transaction_index import (
+    AbortedTransaction,
+    CorruptTransactionIndex,
+    decode_aborted,
+)
+from barnabas_core.log.segments.file_name import (
     LOG,
     OFFSET_INDEX,
     TIME_INDEX,
@@ -18,12 +23,7 @@ from barnabas_core.log.file_name import (
     file_name,
     parse_file_name,
 )
-from barnabas_core.log.scan import PositionedBatch, scan_batches
-from barnabas_core.log.transaction_index import (
-    AbortedTransaction,
-    CorruptTransactionIndex,
-    decode_aborted,
-)
+from barnabas_core.log.segments.scan import PositionedBatch, scan_batches
 from barnabas_core.ports import Disk
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
-from barnabas_core.log.file_name import (
+from barnabas_core.log.segments.file_name import (
     CLEANED,
     DELETED,
     LOG,

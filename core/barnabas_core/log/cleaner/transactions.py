@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from barnabas_core.log.cleaner.error import UncleanableLog
-from barnabas_core.log.transaction_index import AbortedTransaction
+from barnabas_core.log.index.transaction_index import AbortedTransaction
 from barnabas_core.records.batch import BatchHeader
 from barnabas_core.records.control import ControlType
 

@@ -8,12 +8,16 @@ opened after a clean stop has nothing to replay. Idle partitions without produce
 from bisect import bisect_left, bisect_right, insort
 
 from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.file_name import PRODUCER_SNAPSHOT, file_name
-from barnabas_core.log.loaded_log import LoadedLog
-from barnabas_core.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from barnabas_core.log.producer_state import ProducerState
-from barnabas_core.log.replay import replay_segment
-from barnabas_core.log.segment_store import SegmentStore
+from barnabas_core.log.opening.loaded_log import LoadedLog
+from barnabas_core.log.opening.replay import replay_segment
+from barnabas_core.log.producers.producer_snapshot import (
+    CorruptSnapshot,
+    decode_snapshot,
+    encode_snapshot,
+)
+from barnabas_core.log.producers.producer_state import ProducerState
+from barnabas_core.log.segments.file_name import PRODUCER_SNAPSHOT, file_name
+from barnabas_core.log.segments.segment_store import SegmentStore
 
 EMPTY_SNAPSHOT_BYTES = len(encode_snapshot(b""))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from barnabas_core.log.log_config import LogConfig
-from barnabas_core.log.recovery import RecoverySettings, recover_partition
+from barnabas_core.log.opening.recovery import RecoverySettings, recover_partition
 from barnabas_core.ports import Disk, DiskError
 
 WORKER_MODULE = "barnabas_core.runtime.worker"

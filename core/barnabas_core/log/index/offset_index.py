@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from struct import Struct
 
-from barnabas_core.log.big_endian import INT32, decode_ints, encode_ints
+from barnabas_core.log.index.big_endian import INT32, decode_ints, encode_ints
 from barnabas_core.ports import Buffer
 
 ENTRY_BYTES = 8

@@ -9,7 +9,7 @@ buffer is copied, because it would keep the whole of it alive.
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from barnabas_core.log.scan import ReadAt, find_batch
+from barnabas_core.log.segments.scan import ReadAt, find_batch
 from barnabas_core.ports import Buffer
 from barnabas_core.records.batch import parse_header
 

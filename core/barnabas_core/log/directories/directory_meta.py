@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from barnabas_core.config.error import MalformedProperties
 from barnabas_core.config.number import INT32_MAX, INT64_MAX, parse_whole
 from barnabas_core.config.properties import format_properties_text, parse_properties_text
-from barnabas_core.log.checkpoint import CorruptFile
+from barnabas_core.log.directories.checkpoint import CorruptFile
 from barnabas_core.wire.primitive import ZERO_UUID, uuid_from_text, uuid_text
 
 META_PROPERTIES_FILE = "meta.properties"

@@ -19,12 +19,23 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
 
-from barnabas_core.log import offset_index, time_index
-from barnabas_core.log.active_index import ActiveIndex
-from barnabas_core.log.checkpoint import encode_leader_epochs
 from barnabas_core.log.cleaner.swap import plan_swap_recovery, run_steps
-from barnabas_core.log.epoch_tracker import epochs_path, load_epochs
-from barnabas_core.log.file_name import (
+from barnabas_core.log.directories.checkpoint import encode_leader_epochs
+from barnabas_core.log.epochs.epoch_tracker import epochs_path, load_epochs
+from barnabas_core.log.epochs.leader_epoch import LeaderEpochCache
+from barnabas_core.log.index import offset_index, time_index
+from barnabas_core.log.index.active_index import ActiveIndex
+from barnabas_core.log.index.offset_index import RELATIVE_OFFSET_MAX
+from barnabas_core.log.log_config import LogConfig
+from barnabas_core.log.opening.load import PartitionFiles, list_partition
+from barnabas_core.log.opening.replay import aborted_of, replay_batch, replay_segment
+from barnabas_core.log.producers.producer_snapshot import (
+    CorruptSnapshot,
+    decode_snapshot,
+    encode_snapshot,
+)
+from barnabas_core.log.producers.producer_state import ProducerState
+from barnabas_core.log.segments.file_name import (
     LOG,
     OFFSET_INDEX,
     PRODUCER_SNAPSHOT,
@@ -32,15 +43,8 @@ from barnabas_core.log.file_name import (
     TIME_INDEX,
     file_name,
 )
-from barnabas_core.log.leader_epoch import LeaderEpochCache
-from barnabas_core.log.load import PartitionFiles, list_partition
-from barnabas_core.log.log_config import LogConfig
-from barnabas_core.log.offset_index import RELATIVE_OFFSET_MAX
-from barnabas_core.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from barnabas_core.log.producer_state import ProducerState
-from barnabas_core.log.replay import aborted_of, replay_batch, replay_segment
-from barnabas_core.log.scan import PositionedBatch, scan_batches, scan_headers
-from barnabas_core.log.segment import Segment
+from barnabas_core.log.segments.scan import PositionedBatch, scan_batches, scan_headers
+from barnabas_core.log.segments.segment import Segment
 from barnabas_core.log.write import write_indexes, write_whole
 from barnabas_core.ports import Disk
 

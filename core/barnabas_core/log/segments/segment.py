@@ -5,19 +5,19 @@ when asked for. The active one also has its indexes in memory (`ActiveIndex`). T
 segment only finds.
 """
 
-from barnabas_core.log.active_index import ActiveIndex
-from barnabas_core.log.file_cache import FileCache
-from barnabas_core.log.file_name import (
+from barnabas_core.log.index.active_index import ActiveIndex
+from barnabas_core.log.index.offset_index import lookup_position
+from barnabas_core.log.index.time_index import TimestampOffset, last_entry, lookup_offset
+from barnabas_core.log.index.transaction_index import AbortedTransaction, decode_aborted
+from barnabas_core.log.segments.file_cache import FileCache
+from barnabas_core.log.segments.file_name import (
     LOG,
     OFFSET_INDEX,
     TIME_INDEX,
     TRANSACTION_INDEX,
     file_name,
 )
-from barnabas_core.log.offset_index import lookup_position
-from barnabas_core.log.scan import PositionedHeader, ReadAt, find_batch, scan_headers
-from barnabas_core.log.time_index import TimestampOffset, last_entry, lookup_offset
-from barnabas_core.log.transaction_index import AbortedTransaction, decode_aborted
+from barnabas_core.log.segments.scan import PositionedHeader, ReadAt, find_batch, scan_headers
 from barnabas_core.ports import File
 from barnabas_core.records.batch import HEADER_BYTES, NO_TIMESTAMP, parse_header
 

@@ -13,7 +13,7 @@ files with one offset per partition; they lag behind, and everything is built so
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from barnabas_core.log.checkpoint import (
+from barnabas_core.log.directories.checkpoint import (
     HIGH_WATERMARK_FILE,
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
@@ -22,7 +22,7 @@ from barnabas_core.log.checkpoint import (
     decode_offsets,
     encode_offsets,
 )
-from barnabas_core.log.directory_meta import (
+from barnabas_core.log.directories.directory_meta import (
     CLEAN_SHUTDOWN_FILE,
     META_PROPERTIES_FILE,
     NO_BROKER_EPOCH,
@@ -31,8 +31,12 @@ from barnabas_core.log.directory_meta import (
     encode_clean_shutdown,
 )
 from barnabas_core.log.error import LogError
-from barnabas_core.log.file_name import LOCK_FILE, PartitionDirectory, parse_partition_directory
 from barnabas_core.log.partition_log import PartitionLog
+from barnabas_core.log.segments.file_name import (
+    LOCK_FILE,
+    PartitionDirectory,
+    parse_partition_directory,
+)
 from barnabas_core.ports.disk import DirLock, Disk
 from barnabas_core.ports.rng import Rng
 from barnabas_core.wire.primitive import uuid_text

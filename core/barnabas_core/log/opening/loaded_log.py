@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from barnabas_core.log.segment import Segment
+from barnabas_core.log.segments.segment import Segment
 
 
 @dataclass(slots=True)

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TypeVar
 
-from barnabas_core.log.file_cache import FileCache
-from barnabas_core.log.file_name import (
+from barnabas_core.log.index.transaction_index import AbortedTransaction, overlapping_aborted
+from barnabas_core.log.retention import SegmentView
+from barnabas_core.log.segments.file_cache import FileCache
+from barnabas_core.log.segments.file_name import (
     DELETED,
     LOG,
     OFFSET_INDEX,
@@ -21,10 +23,8 @@ from barnabas_core.log.file_name import (
     TRANSACTION_INDEX,
     file_name,
 )
-from barnabas_core.log.retention import SegmentView
-from barnabas_core.log.scan import scan_headers
-from barnabas_core.log.segment import Segment
-from barnabas_core.log.transaction_index import AbortedTransaction, overlapping_aborted
+from barnabas_core.log.segments.scan import scan_headers
+from barnabas_core.log.segments.segment import Segment
 from barnabas_core.ports import Disk, DiskError
 from barnabas_core.records.batch import CorruptBatch
 

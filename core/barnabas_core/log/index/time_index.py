@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from struct import Struct
 from typing import NamedTuple
 
-from barnabas_core.log.big_endian import (
+from barnabas_core.log.index.big_endian import (
     INT32,
     decode_ints,
     encode_ints,

@@ -1,8 +1,8 @@
 """From batches to state: what recovery, truncation and a reopened log read out of segments."""
 
-from barnabas_core.log.producer_state import CompletedTransaction, Control, ProducerState
-from barnabas_core.log.scan import ReadAt, scan_headers
-from barnabas_core.log.transaction_index import AbortedTransaction
+from barnabas_core.log.index.transaction_index import AbortedTransaction
+from barnabas_core.log.producers.producer_state import CompletedTransaction, Control, ProducerState
+from barnabas_core.log.segments.scan import ReadAt, scan_headers
 from barnabas_core.ports import Buffer
 from barnabas_core.records.batch import BatchHeader
 from barnabas_core.records.control import end_transaction_in

@@ -7,7 +7,7 @@ that is refused, or given up because of a duplicate, has changed nothing.
 from enum import Enum
 from typing import NamedTuple
 
-from barnabas_core.log.producer_entry import (
+from barnabas_core.log.producers.producer_entry import (
     NO_OFFSET,
     SEQUENCE_MAX,
     UNKNOWN_PRODUCER,

@@ -6,11 +6,11 @@ may run ahead of what is written: entries are made when batches are staged, and 
 written offset never meets a later one.
 """
 
-from barnabas_core.log.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
-from barnabas_core.log.offset_index import OffsetIndex
-from barnabas_core.log.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
-from barnabas_core.log.time_index import TimeIndex, TimestampOffset
-from barnabas_core.log.transaction_index import AbortedTransaction, encode_aborted
+from barnabas_core.log.index.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
+from barnabas_core.log.index.offset_index import OffsetIndex
+from barnabas_core.log.index.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
+from barnabas_core.log.index.time_index import TimeIndex, TimestampOffset
+from barnabas_core.log.index.transaction_index import AbortedTransaction, encode_aborted
 from barnabas_core.ports import Buffer
 from barnabas_core.records.batch import LENGTH_OVERHEAD_BYTES, BatchHeader
 

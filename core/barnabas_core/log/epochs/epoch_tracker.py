@@ -4,14 +4,14 @@ The file is written with the next flush, not with each change: the recovery poin
 changes that are not in it, and what lies beyond is read out of the batches again after a crash.
 """
 
-from barnabas_core.log.checkpoint import (
+from barnabas_core.log.directories.checkpoint import (
     LEADER_EPOCH_FILE,
     CorruptFile,
     decode_leader_epochs,
     encode_leader_epochs,
 )
-from barnabas_core.log.leader_epoch import UNDEFINED_EPOCH, LeaderEpochCache
-from barnabas_core.log.segment_store import SegmentStore
+from barnabas_core.log.epochs.leader_epoch import UNDEFINED_EPOCH, LeaderEpochCache
+from barnabas_core.log.segments.segment_store import SegmentStore
 from barnabas_core.ports import Disk
 
 

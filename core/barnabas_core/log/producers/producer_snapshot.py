@@ -9,7 +9,7 @@ which then starts from an older one or replays more.
 
 from struct import Struct
 
-from barnabas_core.log.producer_entry import ENTRY_BYTES
+from barnabas_core.log.producers.producer_entry import ENTRY_BYTES
 from barnabas_core.records.checksum import crc32c
 
 _VERSION = 1

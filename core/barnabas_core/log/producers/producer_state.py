@@ -34,7 +34,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas_core.log.producer_append import (
+from barnabas_core.log.producers.producer_append import (
     NEVER_MS,
     AppendOrigin,
     Control,
@@ -48,7 +48,7 @@ from barnabas_core.log.producer_append import (
     StartedTransaction,
     TransactionCoordinatorFenced,
 )
-from barnabas_core.log.producer_entry import (
+from barnabas_core.log.producers.producer_entry import (
     ENTRY_BYTES,
     ProducerEntry,
     RetainedBatch,

@@ -8,12 +8,14 @@ then recovery must go over it.
 
 from dataclasses import dataclass, field
 
-from barnabas_core.log import offset_index, time_index
-from barnabas_core.log.active_index import ActiveIndex
-from barnabas_core.log.checkpoint import CorruptFile
-from barnabas_core.log.directory_meta import PARTITION_METADATA_FILE, PartitionMetadata
+from barnabas_core.log.directories.checkpoint import CorruptFile
+from barnabas_core.log.directories.directory_meta import PARTITION_METADATA_FILE, PartitionMetadata
 from barnabas_core.log.error import CorruptLog
-from barnabas_core.log.file_name import (
+from barnabas_core.log.index import offset_index, time_index
+from barnabas_core.log.index.active_index import ActiveIndex
+from barnabas_core.log.opening.loaded_log import LoadedLog
+from barnabas_core.log.producers.producer_tracker import EMPTY_SNAPSHOT_BYTES
+from barnabas_core.log.segments.file_name import (
     CLEANED,
     DELETED,
     LOG,
@@ -24,10 +26,8 @@ from barnabas_core.log.file_name import (
     TRANSACTION_INDEX,
     parse_file_name,
 )
-from barnabas_core.log.loaded_log import LoadedLog
-from barnabas_core.log.producer_tracker import EMPTY_SNAPSHOT_BYTES
-from barnabas_core.log.scan import scan_headers
-from barnabas_core.log.segment import Segment
+from barnabas_core.log.segments.scan import scan_headers
+from barnabas_core.log.segments.segment import Segment
 from barnabas_core.ports import Disk
 from barnabas_core.wire.primitive import ZERO_UUID
 

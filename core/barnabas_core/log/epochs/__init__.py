@@ -1,0 +1,1 @@
+"""Which leader wrote what."""

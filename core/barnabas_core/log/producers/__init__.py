@@ -1,0 +1,1 @@
+"""What a log knows of its producers: sequences, transactions, and their snapshots on the disk."""
