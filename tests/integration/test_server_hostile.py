@@ -207,12 +207,11 @@ def test_memory_comes_back_after_an_attack(server: tuple[Child, tuple[str, int]]
     produce(address)
     before_kib = resident_kib(child)
 
-    clients = [RawClient(address) for _ in range(100)]
-    for client in clients:
-        with contextlib.suppress(ConnectionClosed):
-            client.send_bytes(struct.pack(">i", 100 * 1024 * 1024) + bytes(300_000))
-    for client in clients:
-        client.close()
+    with contextlib.ExitStack() as clients:
+        for _ in range(100):
+            client = clients.enter_context(RawClient(address))
+            with contextlib.suppress(ConnectionClosed):
+                client.send_bytes(struct.pack(">i", 100 * 1024 * 1024) + bytes(300_000))
     assert_still_serving(server)
 
     # 100 connections held 1 MiB each at the height of it.
