@@ -6,8 +6,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from barnabas_core.config.definition import Kind, definitions
+from barnabas_core.config.definition import Kind, definition, definitions
 from barnabas_core.config.error import ConfigError, ConflictingValues, InvalidValue, UnknownProperty
+from barnabas_core.config.property_type import format_value
 from barnabas_core.config.source import ConfigSource
 from barnabas_core.log.log_config import LogConfig
 from hypothesis import given
@@ -397,4 +398,17 @@ def test_a_config_is_taken_whole_or_refused_with_the_one_error(overrides: dict[s
     except ConfigError:
         return
     described = {each.name: each.value for each in config.describe()}
-    assert {name: described[name] for name in overrides} == overrides
+    # As Kafka shows it: a ratio given as 0 is described as 0.0.
+    canonical = {
+        name: format_value(definition(Kind.TOPIC, name).parse(text))
+        for name, text in overrides.items()
+    }
+    assert {name: described[name] for name in overrides} == canonical
+
+
+def test_a_ratio_is_described_as_kafka_writes_it() -> None:
+    config = LogConfig.of({"min.cleanable.dirty.ratio": "0"})
+
+    described = {each.name: each.value for each in config.describe()}
+
+    assert described["min.cleanable.dirty.ratio"] == "0.0"
