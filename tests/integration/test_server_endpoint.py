@@ -151,6 +151,8 @@ def test_an_idle_connection_is_closed_and_a_busy_one_is_not(loop_factory: LoopFa
         RawClient(server.address) as busy,
     ):
         idle.ask(HELLO, 3, ApiVersionsResponse)
+        busy.ask(HELLO, 3, ApiVersionsResponse)
+        assert server.endpoint.connection_count == 2
         waiter = threading.Event()
         while server.endpoint.connection_count > 1:
             busy.ask(HELLO, 3, ApiVersionsResponse)
