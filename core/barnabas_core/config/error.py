@@ -23,6 +23,14 @@ class MissingProperty(ConfigError):
         self.name = name
 
 
+class RefusedProperty(ConfigError):
+    """One that may not be set at all, or not to this."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(reason)
+        self.name = name
+
+
 class ConflictingValues(ConfigError):
     """Each value is right by itself, but not together."""
 

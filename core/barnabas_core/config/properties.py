@@ -23,14 +23,22 @@ _UNESCAPED = {"\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", "\\": "\\\\"}
 
 def parse_properties_text(text: str) -> dict[str, str]:
     """The properties, in the order in which their keys came first."""
-    properties: dict[str, str] = {}
+    return {key: value for _, key, value in _entries(text)}
+
+
+def property_lines(text: str) -> dict[str, int]:
+    """The line, counted from 1, that gives each property its value."""
+    return {key: number for number, key, _ in _entries(text)}
+
+
+def _entries(text: str) -> Iterator[tuple[int, str, str]]:
+    """(line, key, value)"""
     for number, line in _logical_lines(text):
         match = _KEY.match(line)
         assert match is not None, "the pattern matches the empty string"
         separator = _SEPARATOR.match(line, match.end())
         assert separator is not None, "the pattern matches the empty string"
-        properties[_unescape(number, match[1])] = _unescape(number, line[separator.end() :])
-    return properties
+        yield number, _unescape(number, match[1]), _unescape(number, line[separator.end() :])
 
 
 def format_properties_text(properties: Mapping[str, str], comments: tuple[str, ...] = ()) -> str:

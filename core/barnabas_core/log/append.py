@@ -149,6 +149,8 @@ def _check_batch(
     if origin is AppendOrigin.CLIENT:
         check_produced_batch(header)
     if config.message_timestamp_type == "LogAppendTime":
+        if header.is_log_append_time and origin is AppendOrigin.CLIENT:
+            raise _not_the_logs_time()
         return position, patch_append_time(buffer, position, header, now_ms)
     oldest_ms = now_ms - config.message_timestamp_before_max_ms
     newest_ms = now_ms + config.message_timestamp_after_max_ms
@@ -167,12 +169,16 @@ def _too_large(header: BatchHeader, config: LogConfig) -> AppendError:
 
 def _check_timestamps(header: BatchHeader, oldest_ms: int, newest_ms: int) -> None:
     if header.is_log_append_time:
-        reason = "a producer must not say that its timestamps are the log's"
-        raise AppendError(ErrorCode.INVALID_TIMESTAMP, reason)
+        raise _not_the_logs_time()
     for timestamp_ms in (header.base_timestamp, header.max_timestamp):
         if timestamp_ms != NO_TIMESTAMP and not oldest_ms <= timestamp_ms <= newest_ms:
             reason = f"timestamp {timestamp_ms} is not in {oldest_ms}..{newest_ms}"
             raise AppendError(ErrorCode.INVALID_TIMESTAMP, reason)
+
+
+def _not_the_logs_time() -> AppendError:
+    reason = "a producer must not say that its timestamps are the log's"
+    return AppendError(ErrorCode.INVALID_TIMESTAMP, reason)
 
 
 def _in_codec_of(

@@ -58,7 +58,15 @@ class TopicIdMismatch(LogError):
 
 
 class LogManager:
-    __slots__ = ("_clock", "_doomed", "_owner", "config_of", "directories", "environment")
+    __slots__ = (
+        "_clock",
+        "_doomed",
+        "_owner",
+        "config_of",
+        "directories",
+        "directory_id_of",
+        "environment",
+    )
 
     def __init__(
         self,
@@ -75,6 +83,8 @@ class LogManager:
         self._owner = (cluster_id, node_id)
         self.config_of: ConfigOf = config_of or (lambda _topic: LogConfig())
         self.directories = [LogDirectory(environment.disk, path) for path in paths]
+        self.directory_id_of: Callable[[str, int], bytes | None] = lambda _topic, _partition: None
+        """Where a partition should lie, if that is known: of two equal logs that one is taken."""
         # (when, path) of deleted partitions' directories.
         self._doomed: list[tuple[int, str]] = []
 
@@ -147,6 +157,10 @@ class LogManager:
                 partitions.append((path, partition))
             elif partition.state is DirectoryState.DELETE:
                 self._doomed.append((0, path))
+            elif partition.state is DirectoryState.FUTURE:
+                # Who goes on with the move begins it again.
+                self._doomed.append((0, path))
+                directory.unfinished_moves.append((partition.topic, partition.partition))
         return partitions
 
     def _open_partitions(self, directory: LogDirectory, partitions: Partitions) -> None:
@@ -165,7 +179,25 @@ class LogManager:
             loaded = self._load(directory, path, partition, is_clean=False)
         config, now_ms = self.config_of(partition.topic), self._clock.now_ms()
         log = PartitionLog(self.environment, loaded, config, now_ms)
-        directory.logs[partition.topic, partition.partition] = log
+        if self._is_newest(directory, log):
+            directory.logs[partition.topic, partition.partition] = log
+        else:
+            self.retire(directory, log)
+
+    def _is_newest(self, directory: LogDirectory, log: PartitionLog) -> bool:
+        """Of two logs of a partition, which a crash in the middle of a move leaves behind."""
+        other = self.directory_of(log.topic, log.partition)
+        if other is None:
+            return True
+        twin = other.logs[log.topic, log.partition]
+        if twin.log_end_offset > log.log_end_offset:
+            return False
+        if twin.log_end_offset == log.log_end_offset:
+            wanted = self.directory_id_of(log.topic, log.partition)
+            if wanted != directory.id:
+                return False
+        self.retire(other, other.logs.pop((log.topic, log.partition)))
+        return True
 
     def _recover(self, directory: LogDirectory, path: str, partition: PartitionDirectory) -> None:
         config, settings = self.config_of(partition.topic), self._settings(directory, partition)
@@ -262,6 +294,20 @@ class LogManager:
         log = directory.logs.pop((topic, partition))
         if not directory.is_online:
             return
+        self.retire(directory, log)
+
+    def set_aside(self, topic: str, partition: int) -> None:
+        """Take away a partition that nobody knows; its files stay, under a name that says so."""
+        directory = self.directory_of(topic, partition)
+        if directory is None:
+            return
+        log = directory.logs.pop((topic, partition))
+        if directory.is_online:
+            log.rename_for_delete(self.environment.rng.randbytes(16), DirectoryState.STRAY)
+            self.environment.disk.sync_dir(directory.path)
+
+    def retire(self, directory: LogDirectory, log: PartitionLog) -> None:
+        """A log that is in no table any more: its files go later."""
         path = log.rename_for_delete(self.environment.rng.randbytes(16))
         # A topic that was deleted must not come back.
         self.environment.disk.sync_dir(directory.path)
@@ -269,18 +315,22 @@ class LogManager:
 
     def truncate(self, offsets: Mapping[Key, int]) -> None:
         """Truncate several logs; their recovery points are lowered on the disk first."""
-        self._lower_recovery_points(offsets)
+        for job in self.lowering_jobs(offsets):
+            job.run()
         for log in self._of(offsets):
             log.truncate_to(offsets[log.topic, log.partition], self._clock.now_ms())
 
     def truncate_fully(self, offsets: Mapping[Key, int]) -> None:
         """Empty several logs, to go on at these offsets; as `truncate` does."""
-        self._lower_recovery_points(offsets)
+        for job in self.lowering_jobs(offsets):
+            job.run()
         for log in self._of(offsets):
             offset = offsets[log.topic, log.partition]
             log.truncate_fully_and_start_at(offset, self._clock.now_ms())
 
-    def _lower_recovery_points(self, offsets: Mapping[Key, int]) -> None:
+    def lowering_jobs(self, offsets: Mapping[Key, int]) -> list[CheckpointJob]:
+        """What must have run before these logs may be truncated to these offsets."""
+        jobs = []
         for directory in self._online():
             logs = directory.logs
             lowered = {
@@ -289,7 +339,8 @@ class LogManager:
                 if key in logs and offset < logs[key].recovery_point
             }
             if lowered:
-                directory.checkpoint_job(lowered).run()
+                jobs.append(directory.checkpoint_job(lowered))
+        return jobs
 
     def _of(self, keys: Iterable[Key]) -> list[PartitionLog]:
         logs = [self.get(*key) for key in keys]

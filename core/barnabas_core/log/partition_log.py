@@ -151,6 +151,8 @@ class PartitionLog(FlushableLog):
         """Forget everything from `offset` on; blocks. No write may be under way."""
         self.write()
         if offset >= self.log_end_offset:
+            # Of a leader that never wrote anything there may be an epoch at the very end.
+            self._epochs.truncate_from_end(offset)
             return
         if offset < self._store.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset, now_ms)
@@ -169,8 +171,13 @@ class PartitionLog(FlushableLog):
         self.high_watermark = min(self.high_watermark, offset)
         self.log_start_offset = min(self.log_start_offset, offset)
 
-    def truncate_fully_and_start_at(self, offset: int, now_ms: int) -> None:
-        """Forget everything; the next batch gets `offset`. Blocks. No write may be under way."""
+    def truncate_fully_and_start_at(
+        self, offset: int, now_ms: int, log_start_offset: int | None = None
+    ) -> None:
+        """Forget everything; the next batch gets `offset`. Blocks. No write may be under way.
+
+        `log_start_offset`: for readers it begins there, within the batch that is to come.
+        """
         self.write()
         disk = self._environment.disk
         self._begin_retire(list(self._store.segments), now_ms).run()
@@ -181,7 +188,8 @@ class PartitionLog(FlushableLog):
         self._store.segments.append(segment)
         self._epochs.clear()
         self._end_at(offset)
-        self.recovery_point = self.log_start_offset = self.high_watermark = offset
+        self.recovery_point = self.high_watermark = offset
+        self.log_start_offset = offset if log_start_offset is None else log_start_offset
 
     # Deleting
 
@@ -301,13 +309,19 @@ class PartitionLog(FlushableLog):
         self._writer.name_changes += 1
         self.recovery_point = min(self.recovery_point, segment.base_offset)
 
-    def rename_for_delete(self, unique: bytes) -> str:
+    def rename_for_delete(
+        self, unique: bytes, state: DirectoryState = DirectoryState.DELETE
+    ) -> str:
         """Move the partition out of the way; the path of what is to be removed."""
         self.go_offline("deleted")
         parent, _, _ = self.dir_path.rpartition("/")
-        name = departing_directory(self.topic, self.partition, DirectoryState.DELETE, unique)
+        name = departing_directory(self.topic, self.partition, state, unique)
         path = f"{parent}/{name}"
+        self.rename(path)
+        return path
+
+    def rename(self, path: str) -> None:
+        """Give the partition's directory another name; nobody may read it meanwhile."""
         old = self.dir_path
         self._store.move(path)
         self._environment.disk.rename(old, path)
-        return path

@@ -11,3 +11,7 @@ class Clock(Protocol):
     def monotonic_ms(self) -> int:
         """Milliseconds that never go back: what timeouts are measured in."""
         ...
+
+    def monotonic_ns(self) -> int:
+        """The same, fine enough to time a request."""
+        ...

@@ -28,6 +28,13 @@ class TooManyOpenFiles(DiskError):
     """The process has no descriptor left: close some and try again, nothing is broken."""
 
 
+class Locked(DiskError):
+    """Another process holds the directory: nothing is broken, but it must not be touched."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "locked by another process")
+
+
 class File(Protocol):
     """An open file, read and written at positions; it has no cursor."""
 
@@ -75,11 +82,18 @@ class Disk(Protocol):
         ...
 
     def list_dir(self, path: str) -> list[tuple[str, int]]:
-        """(name, size in bytes) of each entry, sorted by name; a directory's size is -1."""
+        """(name, size in bytes) of each entry, sorted by name; a directory's size is -1.
+
+        What other threads rename or remove meanwhile is in it or not, and no error either way.
+        """
         ...
 
     def size_of(self, path: str) -> int | None:
         """None if it is absent."""
+        ...
+
+    def space(self, path: str) -> tuple[int, int]:
+        """Bytes of the file system that holds a directory: all of them, and those still usable."""
         ...
 
     def modified_ms(self, path: str) -> int: ...

@@ -1,6 +1,6 @@
 """What DescribeQuorum shows of a quorum, as its leader knows it (KIP-595, KIP-836)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from barnabas_core.raft.identity import NodeId, ReplicaKey
 from barnabas_core.raft.leader import Leader
@@ -19,6 +19,16 @@ class ReplicaStatus:
     last_fetch_at_ms: int
     last_caught_up_at_ms: int
 
+    def shifted(self, ahead_ms: int) -> "ReplicaStatus":
+        """The same moments, on a clock that is ahead by that much."""
+        fetch_at_ms, caught_up_at_ms = self.last_fetch_at_ms, self.last_caught_up_at_ms
+        return ReplicaStatus(
+            self.replica,
+            self.end_offset,
+            fetch_at_ms if fetch_at_ms == NEVER_MS else fetch_at_ms + ahead_ms,
+            caught_up_at_ms if caught_up_at_ms == NEVER_MS else caught_up_at_ms + ahead_ms,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class QuorumDescription:
@@ -27,6 +37,13 @@ class QuorumDescription:
     high_watermark: int
     voters: tuple[ReplicaStatus, ...]
     observers: tuple[ReplicaStatus, ...]
+
+    def shifted(self, ahead_ms: int) -> "QuorumDescription":
+        return replace(
+            self,
+            voters=tuple([one.shifted(ahead_ms) for one in self.voters]),
+            observers=tuple([one.shifted(ahead_ms) for one in self.observers]),
+        )
 
 
 def describe(quorum: Quorum) -> QuorumDescription | None:

@@ -14,6 +14,7 @@ from barnabas_core.raft.message import (
 )
 from barnabas_core.raft.parked_fetch import ParkedFetch, Parking
 from barnabas_core.raft.progress import ProgressTable, others_needed
+from barnabas_core.raft.record import VotersChange
 from barnabas_core.raft.request_tracker import FOREVER_MS
 from barnabas_core.raft.state import State
 from barnabas_core.raft.voter import Voter
@@ -40,9 +41,13 @@ class Leader(State):
         return False
 
     def poll(self, quorum: "Quorum") -> None:
+        if others_needed(quorum.history.voters, quorum.local.key) <= 0:
+            # Always with its majority, so that it has a full timeout when others come to be needed.
+            self.progress.on_majority(quorum.now_ms)
         self._advance_high_watermark(quorum)
         if self.change is not None and self.change.poll(quorum):
             self.change = None
+        self._maybe_update_own_voter(quorum)
         self._answer_parked(quorum)
         if self._is_cut_off(quorum) or self._is_removed(quorum):
             quorum.become_resigned(self.successors(quorum))
@@ -65,6 +70,18 @@ class Leader(State):
         # Raft 5.4.2: an older epoch's record on a majority is committed only with one of our own.
         if majority_end > self.epoch_start_offset:
             quorum.advance_high_watermark(majority_end)
+
+    def _maybe_update_own_voter(self, quorum: "Quorum") -> None:
+        """Followers ask their leader for it; a leader whose endpoints changed asks nobody."""
+        history = quorum.history
+        if self.change is not None or not self.has_committed(quorum):
+            return
+        if history.kraft_version < 1 or history.voters_offset >= quorum.high_watermark:
+            return
+        recorded = history.voters.find(quorum.local.key)
+        if recorded is not None and recorded != quorum.local.voter:
+            voters = history.voters.replacing(quorum.local.voter)
+            quorum.append_as_leader((), (VotersChange(voters),))
 
     def _quorum_deadline_ms(self, quorum: "Quorum") -> int:
         if others_needed(quorum.history.voters, quorum.local.key) <= 0:

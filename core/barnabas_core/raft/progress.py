@@ -91,8 +91,11 @@ class ProgressTable:
         # A voter that was removed since it fetched no longer counts.
         heard = sum(voters.get(node_id) is not None for node_id in self._heard)
         if heard >= others_needed(voters, local):
-            self._heard.clear()
-            self._quorum_seen_at_ms = now_ms
+            self.on_majority(now_ms)
+
+    def on_majority(self, now_ms: int) -> None:
+        self._heard.clear()
+        self._quorum_seen_at_ms = now_ms
 
     @property
     def quorum_seen_at_ms(self) -> int:

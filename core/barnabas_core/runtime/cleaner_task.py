@@ -71,7 +71,8 @@ class CleanerTask:
         self._executor = executor
         self._clock = clock
         self._events = events
-        self._settings = settings
+        self.settings = settings
+        """May be replaced; counts from the next log or pause on."""
         self._hooks = hooks or CleanerHooks(self._retain, logs.on_disk_error)
         self._disk = logs.environment.disk
         self._rewriting: asyncio.Task[bytes] | None = None
@@ -87,10 +88,10 @@ class CleanerTask:
         """Until cancelled; a swap under way is finished first."""
         self.load_checkpoints()
         while True:
-            has_cleaned = self._settings.is_enabled and await self.clean_filthiest()
+            has_cleaned = self.settings.is_enabled and await self.clean_filthiest()
             await self.delete_old_segments()
             if not has_cleaned:
-                await asyncio.sleep(self._settings.backoff_ms / 1000)
+                await asyncio.sleep(self.settings.backoff_ms / 1000)
 
     def load_checkpoints(self) -> None:
         for directory in self._logs.directories:
@@ -204,7 +205,7 @@ class CleanerTask:
             self._idle.set()
 
     async def _clean(self, log: PartitionLog, candidate: Candidate, now_ms: int) -> None:
-        task = task_for(log, candidate, self._settings, now_ms)
+        task = task_for(log, candidate, self.settings, now_ms)
         self._truncation_count = log.truncation_count
         may_tidy = True
         try:

@@ -15,7 +15,8 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from barnabas_core.ports import Buffer, DiskError, TooManyOpenFiles
+from barnabas_core.ports import Buffer, DiskError, Locked, TooManyOpenFiles
+from barnabas_core.ports.disk import DirLock
 
 # A small index is cheaper to read than to map, which takes a page and an unmap later.
 MAP_BYTES_MIN = 16 * 1024
@@ -152,6 +153,15 @@ def _after(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
     return rest
 
 
+class UnsyncedFile(RealFile):
+    """For data that need not outlive the machine: the page cache is enough."""
+
+    __slots__ = ()
+
+    def sync(self) -> None:
+        pass
+
+
 class RealLock:
     __slots__ = ("_descriptor",)
 
@@ -165,16 +175,23 @@ class RealLock:
 
 
 class RealDisk:
-    """The file system of this machine."""
+    """The file system of this machine.
 
-    __slots__ = ()
+    Without `syncs` nothing is forced to the disk: it survives the process, not the machine.
+    """
+
+    __slots__ = ("_file", "_syncs")
+
+    def __init__(self, *, syncs: bool = True) -> None:
+        self._syncs = syncs
+        self._file = RealFile if syncs else UnsyncedFile
 
     def open(self, path: str, *, create: bool = False, read_only: bool = False) -> RealFile:
         flags = (os.O_RDONLY if read_only else os.O_RDWR) | os.O_CLOEXEC
         if create:
             flags |= os.O_CREAT
         try:
-            return RealFile(path, os.open(path, flags, 0o644))
+            return self._file(path, os.open(path, flags, 0o644))
         except OSError as error:
             raise _failure(path, error) from error
 
@@ -200,6 +217,7 @@ class RealDisk:
 
     def replace(self, path: str, data: bytes, *, durable: bool = True) -> None:
         temporary = path + ".tmp"
+        durable = durable and self._syncs
         with _naming(path):
             with open(temporary, "wb") as file:
                 file.write(data)
@@ -212,7 +230,8 @@ class RealDisk:
 
     def list_dir(self, path: str) -> list[tuple[str, int]]:
         with _naming(path), os.scandir(path) as entries:
-            return sorted((entry.name, _entry_size(entry)) for entry in entries)
+            sizes = [(entry.name, _entry_size(entry)) for entry in entries]
+        return sorted([(name, size) for name, size in sizes if size is not None])
 
     def size_of(self, path: str) -> int | None:
         with _naming(path):
@@ -220,6 +239,11 @@ class RealDisk:
                 return os.stat(path).st_size
             except FileNotFoundError:
                 return None
+
+    def space(self, path: str) -> tuple[int, int]:
+        with _naming(path):
+            found = os.statvfs(path)
+            return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
 
     def modified_ms(self, path: str) -> int:
         with _naming(path):
@@ -252,6 +276,8 @@ class RealDisk:
                 return
 
     def sync_dir(self, path: str) -> None:
+        if not self._syncs:
+            return
         with _naming(path):
             descriptor = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -259,18 +285,22 @@ class RealDisk:
             finally:
                 os.close(descriptor)
 
-    def lock(self, path: str) -> RealLock:
+    def lock(self, path: str) -> DirLock:
         with _naming(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
-                raise DiskError(path, "locked by another process") from None
+                raise Locked(path) from None
         return RealLock(descriptor)
 
 
-def _entry_size(entry: "os.DirEntry[str]") -> int:
+def _entry_size(entry: "os.DirEntry[str]") -> int | None:
+    """None if it went away after the directory was read: another thread renamed or removed it."""
     if entry.is_dir():
         return -1
-    return entry.stat(follow_symlinks=True).st_size
+    try:
+        return entry.stat(follow_symlinks=True).st_size
+    except FileNotFoundError:
+        return None

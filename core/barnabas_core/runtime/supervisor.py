@@ -58,14 +58,16 @@ class Supervisor:
 
 
 async def _see_end(task: asyncio.Task[None]) -> None:
-    """Wait for a cancelled task; what it raises is for whoever watches it."""
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        if not task.done():
-            raise  # it is the caller who was cancelled
-    except Exception:  # noqa: S110
-        pass
+    """Wait for a cancelled task; what it raises is for whoever watches it.
+
+    Not by awaiting it: a `CancelledError` of its own could not be told from one of the caller's,
+    who may be cancelled in the same moment and must hear of it.
+    """
+    ended = asyncio.Event()
+    task.add_done_callback(lambda _: ended.set())
+    await ended.wait()
+    if not task.cancelled():
+        task.exception()  # noted as seen
 
 
 class TaskList:

@@ -68,6 +68,8 @@ class ApiVersionsHandler:
         error = self._check(request, context.api_version)
         if error is not ErrorCode.NONE:
             return ApiVersionsResponse(error_code=error)
+        context.peer.software_name = request.client_software_name
+        context.peer.software_version = request.client_software_version
         view = self._features()
         # A v3 client refuses a supported feature that starts at level 0 (KAFKA-17011).
         level_min = 0 if context.api_version >= _LOWEST_LEVEL_ZERO_VERSION else 1

@@ -22,6 +22,7 @@ from barnabas_core.ports import Buffer, Clock, DiskError, Executor
 from barnabas_core.runtime.log_setup import EventLog, FloodLimit
 from barnabas_core.server.answer import PIECE_BYTES, AnswerStream, AnswerTorn, Part
 from barnabas_core.server.budget import ByteBudget
+from barnabas_core.server.connection_meter import CloseReason
 from barnabas_core.server.dispatch import Dispatcher, Peer, RequestRefused
 from barnabas_core.server.framing import FIRST_BYTES, FrameError, FrameReader
 
@@ -46,10 +47,12 @@ class ConnectionEnvironment:
     budget: ByteBudget
     on_disk_error: Callable[[DiskError], None]
     refusals: FloodLimit = field(init=False)
+    failures: FloodLimit = field(init=False)
     receive_buffer: memoryview = field(init=False)
 
     def __post_init__(self) -> None:
         self.refusals = FloodLimit(self.log, self.clock)
+        self.failures = FloodLimit(self.log, self.clock)
         self.receive_buffer = memoryview(bytearray(FIRST_BYTES))
 
 
@@ -60,6 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         "_frame_bytes",
         "_held_bytes",
         "_is_busy",
+        "_is_held",
         "_is_reading",
         "_is_serving",
         "_listener",
@@ -70,8 +74,10 @@ class Connection(asyncio.BufferedProtocol):
         "_reader",
         "_reads_direct",
         "_stream",
+        "_trace",
         "_transport",
         "_waits_for_room",
+        "close_reason",
         "last_active_ms",
     )
 
@@ -98,8 +104,12 @@ class Connection(asyncio.BufferedProtocol):
         self._stream: AnswerStream | None = None
         self._held_bytes = 0  # taken from the budget
         self._waits_for_room = False
+        self._is_held = False  # until its turn comes
         self._is_reading = True
         self._can_write = True
+        meter = environment.dispatcher.meter
+        self._trace = None if meter is None else meter.new_trace()
+        self.close_reason = CloseReason.CLIENT  # unless this side closes it
 
     # -- what the transport calls
 
@@ -109,7 +119,7 @@ class Connection(asyncio.BufferedProtocol):
         self._peer = Peer(str(host), port, self._listener)
         self._transport.set_write_buffer_limits(_WRITE_BUFFER_BYTES)
         if not self._on_made(self):
-            self.abort()
+            self._transport.abort()
 
     def get_buffer(self, sizehint: int) -> Buffer:
         room = self._reader.get_buffer()
@@ -117,16 +127,26 @@ class Connection(asyncio.BufferedProtocol):
         return self._environment.receive_buffer if room is None else room
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.last_active_ms = self._environment.clock.monotonic_ms()
+        environment, reader = self._environment, self._reader
+        now_ns = environment.clock.monotonic_ns()
+        self.last_active_ms = now_ns // 1_000_000
+        reader.fed_at_ns = now_ns
         try:
             if self._reads_direct:
-                self._reader.filled(nbytes)
+                reader.filled(nbytes)
             else:
-                self._reader.feed(self._environment.receive_buffer[:nbytes])
+                data = environment.receive_buffer[:nbytes]
+                if not self._is_busy and self._can_write:
+                    # Most requests are small, come alone, and find nothing under way.
+                    frame = reader.sole_frame(data)
+                    if frame is not None:
+                        self._request(frame)
+                        return
+                reader.feed(data)
         except FrameError as error:
             self._refuse(error)
             return
-        if self._reader.wanted_bytes:
+        if reader.wanted_bytes:
             self._ask_for_room()
         self._serve()
 
@@ -169,14 +189,28 @@ class Connection(asyncio.BufferedProtocol):
         """A large frame of it is still coming in."""
         return self._reader.body_bytes > 0 and self._held_bytes > 0
 
-    def close(self) -> None:
+    def close(self, reason: CloseReason) -> None:
         """Send what was answered, then close."""
         if self._transport is not None:
+            self._note_close(reason)
             self._transport.close()
 
-    def abort(self) -> None:
+    def abort(self, reason: CloseReason) -> None:
         if self._transport is not None:
+            self._note_close(reason)
             self._transport.abort()
+
+    def _note_close(self, reason: CloseReason) -> None:
+        if self.close_reason is CloseReason.CLIENT:  # the first is the reason
+            self.close_reason = reason
+
+    def hold(self) -> None:
+        """Serve nothing before `release`; what comes meanwhile is kept, as much as ever is."""
+        self._is_held = True
+
+    def release(self) -> None:
+        self._is_held = False
+        self._serve()
 
     # -- requests
 
@@ -184,7 +218,7 @@ class Connection(asyncio.BufferedProtocol):
         """Serve the requests that have come, until one is under way or the transport is full."""
         self._is_serving = True
         for _ in range(_BURST_COUNT):
-            if self._is_busy or not self._can_write or self._transport is None:
+            if self._is_busy or self._is_held or not self._can_write or self._transport is None:
                 break
             frame = self._reader.take()
             if frame is None:
@@ -199,21 +233,26 @@ class Connection(asyncio.BufferedProtocol):
         self._is_busy = True
         self._frame_bytes = len(frame)
         environment = self._environment
+        trace = self._trace
+        if trace is not None:
+            trace.on_started(self._reader.taken_arrival_ns)
         try:
-            self._pending = environment.dispatcher.dispatch(frame, self._peer, self._on_answer)
+            self._pending = environment.dispatcher.dispatch(
+                frame, self._peer, self._on_answer, trace
+            )
         except RequestRefused as error:
             self._refuse(error)
         except Exception as error:
             # The boundary of what a request can break: its own connection.
-            environment.log.failure("a request failed", error, peer=str(self._peer))
-            self.abort()
+            environment.failures.failure("a request failed", error, peer=str(self._peer))
+            self.abort(CloseReason.FAILED)
 
     def _on_answer(self, parts: list[Part] | None) -> None:
         self._pending = None
         if self._transport is None or self._transport.is_closing():
             return
         if parts is None:
-            self.abort()
+            self.abort(CloseReason.FAILED)
         elif len(parts) == 1 and isinstance(parts[0], bytes):
             self._transport.write(parts[0])
             self._finish()
@@ -224,6 +263,8 @@ class Connection(asyncio.BufferedProtocol):
     def _finish(self) -> None:
         """The answer is with the transport: the next request may come."""
         self._is_busy = False
+        if self._trace is not None:
+            self._trace.on_sent()
         if self._frame_bytes > FIRST_BYTES:
             reserved = self._frame_bytes - FIRST_BYTES
             self._held_bytes -= reserved
@@ -284,13 +325,13 @@ class Connection(asyncio.BufferedProtocol):
         self._environment.refusals.warning(
             "connection closed in the middle of an answer", peer=str(self._peer), reason=str(error)
         )
-        self.abort()
+        self.abort(CloseReason.FAILED)
 
     def _refuse(self, error: Exception) -> None:
         self._environment.refusals.warning(
             "connection closed: bad request", peer=str(self._peer), reason=str(error)
         )
-        self.close()
+        self.close(CloseReason.BAD_REQUEST)
 
     # -- back-pressure
 

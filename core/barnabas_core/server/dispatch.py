@@ -18,9 +18,9 @@ key and version, are the key of the route.
 import struct
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
-from barnabas_core.runtime.log_setup import EventLog
+from barnabas_core.runtime.log_setup import EventLog, FloodLimit
 from barnabas_core.runtime.supervisor import TaskList
 from barnabas_core.server.answer import Part
 from barnabas_core.server.deferred import Deferred
@@ -32,6 +32,10 @@ from barnabas_core.wire.frame import decode_request_header, encode_response
 from barnabas_core.wire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from barnabas_core.wire.schema import Message
 
+if TYPE_CHECKING:
+    from barnabas_core.server.error_count import CountErrors
+    from barnabas_core.server.request_meter import RequestMeter, RequestTrace
+
 _HEAD: Final = struct.Struct(">Iih")  # key and version in one, correlation id, length of client id
 _ANSWER_HEAD: Final = struct.Struct(">ii").pack  # size, correlation id
 _FLEXIBLE_ANSWER_HEAD: Final = struct.Struct(">iix").pack  # and no tagged fields
@@ -41,13 +45,16 @@ class RequestRefused(Exception):
     """There is no answer to this request: the connection is to be closed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Peer:
     """The other end of a connection."""
 
     host: str
     port: int
     listener: str
+    software_name: str = ""
+    """As it says itself, when it asks for versions."""
+    software_version: str = ""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -75,6 +82,8 @@ class Handler:
 
     api: ApiKey
     handle: Callable[[Any, RequestContext], Reply]
+    on_answered: Callable[[Any, Any], None] | None = None
+    """(request, response): told of every answer before it leaves; not of one that failed."""
 
     @property
     def info(self) -> ApiInfo:
@@ -84,18 +93,37 @@ class Handler:
 class _Route:
     """One (api, version): everything a request of it needs."""
 
-    __slots__ = ("decode", "encode", "handle", "has_flexible_answer", "has_flexible_head", "name")
+    __slots__ = (
+        "count_errors",
+        "decode",
+        "encode",
+        "handle",
+        "has_flexible_answer",
+        "has_flexible_head",
+        "meter",
+        "name",
+        "on_answered",
+    )
 
-    def __init__(self, handler: Handler, version: int) -> None:
+    def __init__(self, handler: Handler, version: int, meter: "RequestMeter | None") -> None:
         info = handler.info
         self.handle = handler.handle
+        self.on_answered = handler.on_answered
         self.decode = decoder(info.request, version)
         self.encode = encoder(info.response, version)
         self.has_flexible_head = info.request_header_version(version) == 2
         self.has_flexible_answer = info.response_header_version(version) == 1
         self.name = f"{info.name} v{version}"
+        self.meter = None if meter is None else meter.of(info.key)
+        self.count_errors = None if meter is None else _error_counter(info.response)
 
-    def answer(self, correlation_id: int, message: Message) -> list[Part]:
+    def answer(self, correlation_id: int, request: Message, message: Response) -> list[Part]:
+        if self.on_answered is not None:
+            self.on_answered(request, message)
+        if message is None:
+            return []
+        if self.count_errors is not None and self.meter is not None:
+            self.count_errors(message, self.meter.errors)
         parts = cast("list[Part]", self.encode(message))
         if self.has_flexible_answer:
             size = 5 + sum(map(len, parts))
@@ -108,16 +136,47 @@ class _Route:
         return parts
 
 
+def _error_counter(response: type[Message]) -> "CountErrors":
+    # Loaded where errors are counted.
+    from barnabas_core.server.error_count import error_counter  # noqa: PLC0415
+
+    return error_counter(response)
+
+
+class _Pending(NamedTuple):
+    """A request whose answer comes later."""
+
+    route: _Route
+    correlation_id: int
+    request: Message
+    on_answer: OnAnswer
+    trace: "RequestTrace | None"
+
+
 class Dispatcher:
     """The apis of one listener. Stateless between requests, shared by all connections."""
 
-    def __init__(self, handlers: Sequence[Handler], log: EventLog) -> None:
+    def __init__(
+        self,
+        handlers: Sequence[Handler],
+        log: EventLog,
+        meter: "RequestMeter | None" = None,
+        complaints: FloodLimit | None = None,
+    ) -> None:
+        """Without a meter nothing is timed or counted; `complaints` are what clients provoke."""
         self._handlers = {int(handler.api): handler for handler in handlers}
         self._routes: dict[int, _Route] = {}
-        self._log = log
+        self._complaints = complaints or log
         self._tasks = TaskList(log)
+        self.meter = meter
 
-    def dispatch(self, frame: bytearray, peer: Peer, on_answer: OnAnswer) -> Deferred[Any] | None:
+    def dispatch(
+        self,
+        frame: bytearray,
+        peer: Peer,
+        on_answer: OnAnswer,
+        trace: "RequestTrace | None" = None,
+    ) -> Deferred[Any] | None:
         """Handle one request. `on_answer` is called once, now or later.
 
         The answer that comes later, if there is one, is returned for the connection to cancel.
@@ -135,15 +194,16 @@ class Dispatcher:
         request, client_id = _decode(route, frame, client_id_length)
         context = RequestContext(route_key & 0xFFFF, correlation_id, client_id, peer)
         reply = route.handle(request, context)
-        if isinstance(reply, Message):
-            on_answer(route.answer(correlation_id, reply))
-        elif reply is None:
-            on_answer([])
-        elif isinstance(reply, Deferred):
-            reply.then(lambda response: self._answer(route, correlation_id, response, on_answer))
+        if trace is not None and route.meter is not None:
+            trace.on_handled(route.meter)
+        if reply is None or isinstance(reply, Message):
+            on_answer(route.answer(correlation_id, request, reply))
+            return None
+        pending = _Pending(route, correlation_id, request, on_answer, trace)
+        if isinstance(reply, Deferred):
+            reply.then(lambda response: self._answer(pending, response))
             return reply
-        else:
-            self._tasks.start(self._await(route, correlation_id, reply, on_answer))
+        self._tasks.start(self._await(pending, reply))
         return None
 
     async def close(self) -> None:
@@ -164,7 +224,7 @@ class Dispatcher:
                 f"{info.name} v{version} is not served, only "
                 f"v{info.min_version} to v{info.max_version}"
             )
-        route = self._routes[route_key] = _Route(handler, version)
+        route = self._routes[route_key] = _Route(handler, version, self.meter)
         return route
 
     def _unsupported_api_versions(self, correlation_id: int) -> list[Part]:
@@ -173,29 +233,29 @@ class Dispatcher:
         response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own])
         return cast("list[Part]", encode_response(response, 0, correlation_id))
 
-    async def _await(
-        self, route: _Route, correlation_id: int, reply: Awaitable[Response], on_answer: OnAnswer
-    ) -> None:
+    async def _await(self, pending: _Pending, reply: Awaitable[Response]) -> None:
         try:
             response = await reply
         except RequestRefused as error:
-            self._log.warning("connection closed: bad request", reason=str(error))
-            on_answer(None)
+            self._complaints.warning("connection closed: bad request", reason=str(error))
+            pending.on_answer(None)
         except Exception as error:
-            self._log.failure("a request handler failed", error, request=route.name)
-            on_answer(None)
+            name = pending.route.name
+            self._complaints.failure("a request handler failed", error, request=name)
+            pending.on_answer(None)
         else:
-            self._answer(route, correlation_id, response, on_answer)
+            self._answer(pending, response)
 
-    def _answer(
-        self, route: _Route, correlation_id: int, response: Response, on_answer: OnAnswer
-    ) -> None:
+    def _answer(self, pending: _Pending, response: Response) -> None:
+        route, on_answer = pending.route, pending.on_answer
+        if pending.trace is not None:
+            pending.trace.on_ready()
         try:
-            on_answer([] if response is None else route.answer(correlation_id, response))
+            on_answer(route.answer(pending.correlation_id, pending.request, response))
         except Exception as error:
             # Whoever resolves a deferred answer serves other connections too: this one's defect
             # must not reach it.
-            self._log.failure("an answer could not be sent", error, request=route.name)
+            self._complaints.failure("an answer could not be sent", error, request=route.name)
             on_answer(None)
 
 
@@ -215,11 +275,11 @@ def _decode(route: _Route, frame: bytearray, client_id_length: int) -> tuple[Mes
                 position = decode_request_header(frame)[1]
             else:
                 position += 1
-        request, end = route.decode(frame, position)
+        request, _ = route.decode(frame, position)
     except DecodeError as error:
         raise RequestRefused(f"malformed {route.name}: {error}") from error
     except (UnicodeDecodeError, IndexError) as error:
         raise RequestRefused(f"malformed header of {route.name}: {error}") from error
-    if end != len(frame):
-        raise RequestRefused(f"malformed {route.name}: {len(frame) - end} bytes too many")
+    # Bytes behind the message are ignored, as Kafka does: librdkafka 2.12 sends three of them with
+    # a Metadata request for all topics.
     return request, client_id

@@ -41,6 +41,7 @@ class FrameReader:
     """
 
     __slots__ = (
+        "_arrivals_ns",
         "_body",
         "_filled",
         "_frame_bytes_max",
@@ -48,11 +49,18 @@ class FrameReader:
         "_length",
         "_prefix",
         "_queued_bytes",
+        "fed_at_ns",
+        "taken_arrival_ns",
     )
 
     def __init__(self, frame_bytes_max: int) -> None:
         self._frame_bytes_max = frame_bytes_max
         self._frames: deque[bytearray] = deque()
+        self._arrivals_ns: deque[int] = deque()
+        self.fed_at_ns = 0
+        """When the bytes came that are fed next; kept with the frames that they complete."""
+        self.taken_arrival_ns = 0
+        """When the frame was whole that was taken last."""
         self._queued_bytes = 0
         self._prefix = b""  # what has come of a length that was cut in two
         self._length = 0  # of the frame in `_body`
@@ -81,6 +89,7 @@ class FrameReader:
         if not self._frames:
             return None
         frame = self._frames.popleft()
+        self.taken_arrival_ns = self._arrivals_ns.popleft()
         self._queued_bytes -= len(frame)
         return frame
 
@@ -97,6 +106,16 @@ class FrameReader:
         self._filled += count
         if self._filled == self._length:
             self._finish()
+
+    def sole_frame(self, data: memoryview) -> bytearray | None:
+        """The frame that `data` is, if it is just one and nothing came before it: not to be fed."""
+        if self._frames or self._body is not None or self._prefix or len(data) <= LENGTH_BYTES:
+            return None
+        length: int = _LENGTH.unpack_from(data)[0]
+        if length != len(data) - LENGTH_BYTES or length > self._frame_bytes_max:
+            return None
+        self.taken_arrival_ns = self.fed_at_ns
+        return bytearray(data[LENGTH_BYTES:])
 
     def feed(self, data: memoryview) -> None:
         """Take all of `data`; it may be overwritten afterwards."""
@@ -161,4 +180,5 @@ class FrameReader:
 
     def _append(self, frame: bytearray) -> None:
         self._frames.append(frame)
+        self._arrivals_ns.append(self.fed_at_ns)
         self._queued_bytes += len(frame)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from barnabas_core.log.cleaner.batch_cleaner import LastBatch
 from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.index.offset_index import is_sound, lookup_position
@@ -14,7 +15,6 @@ from barnabas_core.records.builder import build_batch
 from barnabas_core.records.compression import Compression
 from barnabas_core.records.record import Record
 from barnabas_core.runtime.disk import RealDisk
-
 from tests.support.dirty_log import TASK, DirtyLog, without_deleted
 
 NOW_MS = TASK.now_ms

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+
 from barnabas_core.log.cleaner.settings import CleanerSettings
 from barnabas_core.log.directories.checkpoint import CLEANER_FILE
 from barnabas_core.log.environment import LogEnvironment
@@ -21,7 +22,6 @@ from barnabas_core.runtime.disk import RealDisk
 from barnabas_core.runtime.executor import SystemExecutor, WorkerFailed
 from barnabas_core.runtime.log_setup import EventLog
 from barnabas_core.runtime.rng import SeededRng
-
 from tests.support.dirty_log import StoredBatch, read_batches
 from tests.support.manual_clock import ManualClock
 

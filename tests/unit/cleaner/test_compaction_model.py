@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
-from barnabas_core.log.cleaner.settings import CleanerSettings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barnabas_core.log.cleaner.settings import CleanerSettings
 from tests.support.compacted_partition import CONFIG, CompactedPartition, last_written
 from tests.support.dirty_log import StoredBatch
 from tests.support.fake_disk import Crash, FakeDisk

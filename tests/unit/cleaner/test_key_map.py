@@ -1,9 +1,10 @@
 """The map from keys to offsets: right, and never larger than it may be."""
 
 import pytest
-from barnabas_core.log.cleaner.key_map import ABSENT, SLOT_BYTES, KeyMap, KeyMapTooSmall
 from hypothesis import given
 from hypothesis import strategies as st
+
+from barnabas_core.log.cleaner.key_map import ABSENT, SLOT_BYTES, KeyMap, KeyMapTooSmall
 
 
 @given(puts=st.lists(st.tuples(st.binary(max_size=3), st.integers(0, 2**63 - 1)), max_size=300))

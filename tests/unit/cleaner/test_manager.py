@@ -13,7 +13,6 @@ from barnabas_core.log.directories.checkpoint import CLEANER_FILE
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.retention import SegmentView
 from barnabas_core.log.segments.file_cache import FileCache
-
 from tests.support.compacted_partition import CompactedPartition
 from tests.support.fake_disk import FakeDisk
 

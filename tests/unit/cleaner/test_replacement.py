@@ -5,7 +5,6 @@ from functools import partial
 
 from barnabas_core.log.cleaner.clean import CleanedGroup
 from barnabas_core.log.log_config import LogConfig
-
 from tests.support.compacted_partition import CONFIG, CompactedPartition
 from tests.support.dirty_log import read_batches
 from tests.support.fake_disk import FakeDisk

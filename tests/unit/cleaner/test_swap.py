@@ -8,6 +8,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+
 from barnabas_core.log.cleaner.swap import (
     Remove,
     Rename,
@@ -21,7 +22,6 @@ from barnabas_core.log.cleaner.swap import (
 )
 from barnabas_core.log.segments.file_name import LOG, file_name
 from barnabas_core.records.batch import split_batches
-
 from tests.support.dirty_log import DirtyLog
 from tests.support.fake_disk import Crash, FakeDisk
 

@@ -1,7 +1,6 @@
 """The cleaner's rate of input and output."""
 
 from barnabas_core.log.cleaner.throttle import Throttle
-
 from tests.support.manual_clock import ManualClock
 
 

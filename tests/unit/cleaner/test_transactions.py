@@ -1,6 +1,7 @@
 """Which data is aborted and which markers are spent, in one pass over a log."""
 
 import pytest
+
 from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.cleaner.transactions import TransactionPass
 from barnabas_core.log.index.transaction_index import AbortedTransaction

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from barnabas_core.log.cleaner.clean import CleanTask, remove_leftovers
 from barnabas_core.log.cleaner.error import UncleanableLog
 from barnabas_core.log.cleaner.job import decode_result, encode_task, write_inputs
@@ -19,7 +20,6 @@ from barnabas_core.log.segments.file_name import LOG
 from barnabas_core.records.batch import parse_header
 from barnabas_core.runtime.cleaner_task import WORKER_MODULE
 from barnabas_core.runtime.disk import RealDisk
-
 from tests.support.dirty_log import DirtyLog
 
 DEADLINE_S = 60

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 from barnabas_core.config.definition import Kind, definition, definitions, parse_properties
 from barnabas_core.config.error import ConfigError, InvalidValue, MissingProperty, UnknownProperty
 from barnabas_core.config.property_type import PropertyType, format_value

@@ -6,13 +6,14 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from barnabas_core.config.definition import Kind, definition, definitions
-from barnabas_core.config.error import ConfigError, ConflictingValues, InvalidValue, UnknownProperty
-from barnabas_core.config.property_type import format_value
-from barnabas_core.config.source import ConfigSource
-from barnabas_core.log.log_config import LogConfig
 from hypothesis import given
 from hypothesis import strategies as st
+
+from barnabas_core.config.definition import Kind, Property, definition, definitions
+from barnabas_core.config.error import ConfigError, ConflictingValues, InvalidValue, UnknownProperty
+from barnabas_core.config.property_type import PropertyType, format_value
+from barnabas_core.config.source import ConfigSource
+from barnabas_core.log.log_config import LogConfig
 
 HOUR_MS = 3_600_000
 REMOTE = LogConfig.from_broker({"remote.log.storage.system.enable": "true"})
@@ -251,6 +252,36 @@ def test_a_brokers_property_is_the_default_of_its_topics(
     properties: dict[str, str], field: str, value: object
 ) -> None:
     assert getattr(LogConfig.from_broker(properties), field) == value
+
+
+def another(prop: Property) -> str:
+    """A text that the property takes and that is not its default."""
+    special = {"log.cleanup.policy": "compact", "compression.type": "gzip",
+               "log.message.timestamp.type": "LogAppendTime", "log.segment.bytes": "2097152",
+               "log.cleaner.min.cleanable.ratio": "0.25",
+               "log.cleaner.max.compaction.lag.ms": "9000"}  # fmt: skip
+    if prop.type is PropertyType.BOOLEAN:
+        return "false" if prop.default else "true"
+    return special.get(prop.name, "5")
+
+
+@pytest.mark.parametrize(
+    ("config", "synonym"),
+    [
+        (prop.name, each)
+        for prop in definitions(Kind.TOPIC).values()
+        for each in prop.broker_synonyms
+    ],
+)
+def test_every_property_behind_a_topic_config_is_its_default(config: str, synonym: str) -> None:
+    text = another(definitions(Kind.BROKER)[synonym])
+    changed = LogConfig.from_broker({synonym: text})
+
+    differing = [
+        name for name in definitions(Kind.TOPIC) if changed.value(name) != LogConfig().value(name)
+    ]
+    # The small segments of tests and those of everybody are one field.
+    assert [name for name in differing if name != "internal.segment.bytes"] == [config]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """Whole numbers: what Java takes and Python takes too much of."""
 
 import pytest
-from barnabas_core.config.number import INT16_MAX, INT32_MAX, INT64_MAX, parse_whole
 from hypothesis import given
 from hypothesis import strategies as st
+
+from barnabas_core.config.number import INT16_MAX, INT32_MAX, INT64_MAX, parse_whole
 
 
 @given(st.integers(-INT64_MAX - 1, INT64_MAX))

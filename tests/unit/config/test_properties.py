@@ -1,10 +1,11 @@
 """Java's properties files."""
 
 import pytest
-from barnabas_core.config.error import MalformedProperties
-from barnabas_core.config.properties import format_properties_text, parse_properties_text
 from hypothesis import given
 from hypothesis import strategies as st
+
+from barnabas_core.config.error import MalformedProperties
+from barnabas_core.config.properties import format_properties_text, parse_properties_text
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 

@@ -3,6 +3,9 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.config.error import InvalidValue
 from barnabas_core.config.property_type import (
     Password,
@@ -11,8 +14,6 @@ from barnabas_core.config.property_type import (
     format_value,
     parse_value,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize(

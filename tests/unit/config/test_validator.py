@@ -1,6 +1,7 @@
 """Validators, from the way in which the tables spell them."""
 
 import pytest
+
 from barnabas_core.config.error import ConfigError
 from barnabas_core.config.property_type import PropertyType, parse_value
 from barnabas_core.config.validator import validator

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+
 from barnabas_core.log.error import AppendError
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.partition_log import PartitionLog
@@ -13,7 +14,6 @@ from barnabas_core.records.compression import Compression
 from barnabas_core.records.control import end_transaction_batch
 from barnabas_core.records.record import iter_records
 from barnabas_core.wire.error_code import ErrorCode
-
 from tests.support.small_log import (
     NOW_MS,
     append,
@@ -166,6 +166,23 @@ def test_batches_of_another_codec_are_compressed_again(kind: str, codec: Compres
     assert [record.value for record in iter_records(data)] == [bytes(500)] * 3
     assert (first.base_sequence, second.base_sequence) == (0, 3)
     assert second.base_offset == 3
+
+
+@pytest.mark.parametrize(
+    ("codec", "levels"), [("gzip", (1, 9)), ("lz4", (1, 17)), ("zstd", (-100, 22))]
+)
+def test_a_codec_is_used_at_its_level(codec: str, levels: tuple[int, int]) -> None:
+    words = b" ".join(b"%d" % (n * n % 977) for n in range(4000))
+    sizes = []
+    for level in levels:
+        overrides = {"compression.type": codec, f"compression.{codec}.level": str(level)}
+        log = new_log(LogConfig.of(overrides))
+        append(log, batch_of(value=words))
+        data = log.read(0, 100_000, up_to=1).bytes()
+        assert [record.value for record in iter_records(data)] == [words]
+        sizes.append(len(data))
+
+    assert sizes[0] > sizes[1]
 
 
 def test_a_batch_that_grows_too_large_by_that_is_refused() -> None:

@@ -7,13 +7,13 @@ import os
 from random import Random
 
 import pytest
+
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.error import LogOffline
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LastDirectoryLost, LogManager
 from barnabas_core.ports import DiskError
 from barnabas_core.runtime.rng import SeededRng
-
 from tests.support.fake_disk import Crash, FakeDisk
 from tests.support.log_workload import Key, LogModel, Workload
 from tests.support.manual_clock import ManualClock

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
+
 from barnabas_core.log.error import OffsetOutOfRange
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.partition_log import PartitionLog
-
 from tests.support.small_log import (
     NOW_MS,
     SMALL,

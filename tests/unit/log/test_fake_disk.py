@@ -3,8 +3,8 @@
 from contextlib import suppress
 
 import pytest
-from barnabas_core.ports import DiskError
 
+from barnabas_core.ports import DiskError
 from tests.support.fake_disk import Crash, FakeDisk
 
 

@@ -1,9 +1,9 @@
 """Open files and views, bounded."""
 
 import pytest
+
 from barnabas_core.log.segments.file_cache import FileCache
 from barnabas_core.ports import DiskError, File, TooManyOpenFiles
-
 from tests.support.fake_disk import FakeDisk, FakeFile
 
 

@@ -1,6 +1,7 @@
 """Names of files and directories, as Kafka writes them."""
 
 import pytest
+
 from barnabas_core.log.segments.file_name import (
     DirectoryState,
     PartitionDirectory,

@@ -1,11 +1,11 @@
 """What is durable when, and what a failed fsync means."""
 
 import pytest
+
 from barnabas_core.log.error import LogOffline
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.ports import DiskError
-
 from tests.support.small_log import (
     NOW_MS,
     SMALL,

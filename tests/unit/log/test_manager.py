@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import pytest
+
 from barnabas_core.log.directories.directory import ForeignDirectory
 from barnabas_core.log.error import LogOffline
 from barnabas_core.log.log_config import LogConfig
@@ -12,7 +13,6 @@ from barnabas_core.log.manager import LastDirectoryLost, LogManager, TopicIdMism
 from barnabas_core.log.worker import JOBS, JobContext
 from barnabas_core.ports import DiskError
 from barnabas_core.wire.primitive import ZERO_UUID
-
 from tests.support.fake_disk import FakeDisk
 from tests.support.logs import CLUSTER_ID, new_manager, open_manager
 from tests.support.manual_clock import ManualClock
@@ -186,14 +186,25 @@ class TestPartitions:
 
     def test_directories_of_other_kinds_are_left_alone(self) -> None:
         disk = new_disk()
-        for name in ("lost+found", f"orders-1.{'0' * 32}-future", f"orders-2.{'0' * 32}-stray"):
+        for name in ("lost+found", f"orders-2.{'0' * 32}-stray"):
             disk.make_dirs(f"/logs/{name}")
 
         manager = open_manager(disk)
         manager.reap_job(2**62).run()
 
         assert not list(manager.logs())
-        assert len([name for name, size in disk.list_dir("/logs") if size < 0]) == 3
+        assert len([name for name, size in disk.list_dir("/logs") if size < 0]) == 2
+
+    def test_a_copy_that_was_on_its_way_goes_and_the_move_is_remembered(self) -> None:
+        disk = new_disk()
+        disk.make_dirs(f"/logs/orders-1.{'0' * 32}-future")
+
+        manager = open_manager(disk)
+        manager.reap_job(2**62).run()
+
+        assert not list(manager.logs())
+        assert manager.directories[0].unfinished_moves == [("orders", 1)]
+        assert not [name for name, size in disk.list_dir("/logs") if size < 0]
 
 
 class TestRestart:

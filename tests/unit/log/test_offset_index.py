@@ -1,8 +1,9 @@
 """Offset to position, in memory and in the file's bytes."""
 
-from barnabas_core.log.index.offset_index import OffsetIndex, is_sound, lookup_position
 from hypothesis import given
 from hypothesis import strategies as st
+
+from barnabas_core.log.index.offset_index import OffsetIndex, is_sound, lookup_position
 
 BASE = 1000
 rising = st.lists(st.integers(0, 10_000), unique=True, max_size=50).map(sorted)

@@ -4,12 +4,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+
 from barnabas_core.log.error import OffsetOutOfRange
 from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.log.read import FileSlice, MemorySlice, ReadPending, SliceTruncated
 from barnabas_core.log.segments.tail_cache import TailCache
 from barnabas_core.records.batch import parse_header
-
 from tests.support.small_log import (
     NOW_MS,
     SMALL,

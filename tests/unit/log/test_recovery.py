@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
+
 from barnabas_core.log.error import CorruptLog
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.opening.recovery import Recovered, RecoverySettings, recover_partition
 from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.log.segments.file_name import LOG, OFFSET_INDEX, TIME_INDEX, file_name
-
 from tests.support.fake_disk import FakeDisk
 from tests.support.small_log import (
     DIR,

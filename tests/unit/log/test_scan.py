@@ -1,6 +1,9 @@
 """Walking over a file's batches, whatever follows them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.log.segments.scan import (
     BATCH_CHUNK_BYTES,
     HEADER_CHUNK_BYTES,
@@ -8,9 +11,6 @@ from barnabas_core.log.segments.scan import (
     scan_batches,
     scan_headers,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.support.small_log import batch_of
 
 SIZES = [10, 100, HEADER_CHUNK_BYTES, 3 * HEADER_CHUNK_BYTES, BATCH_CHUNK_BYTES + 10, 5]

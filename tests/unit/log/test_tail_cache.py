@@ -1,7 +1,6 @@
 """The last bytes of busy logs."""
 
 from barnabas_core.log.segments.tail_cache import Tail, TailCache
-
 from tests.support.small_log import batch_of
 
 

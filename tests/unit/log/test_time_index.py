@@ -1,5 +1,8 @@
 """Timestamp to offset, in memory and in the file's bytes."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.log.index.time_index import (
     NO_TIMESTAMP,
     TimeIndex,
@@ -8,8 +11,6 @@ from barnabas_core.log.index.time_index import (
     last_entry,
     lookup_offset,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 BASE = 1000
 rising = st.lists(st.integers(0, 10_000), unique=True, max_size=50).map(sorted)

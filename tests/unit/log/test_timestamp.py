@@ -3,11 +3,11 @@
 from random import Random
 
 import pytest
+
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.compression import Compression
 from barnabas_core.records.record import Record
-
 from tests.support.small_log import NOW_MS, SMALL, append, batch_of, new_log, reopened
 
 

@@ -1,10 +1,10 @@
 """Losing the end of a log, or all of it."""
 
 import pytest
+
 from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.records.control import end_transaction_batch
-
 from tests.support.small_log import (
     NOW_MS,
     SMALL,
@@ -175,3 +175,14 @@ def test_retired_files_wait_for_their_readers_and_then_go() -> None:
     assert len(waiting) == 2
     assert still == waiting
     assert gone == []
+
+
+def test_an_epoch_in_which_nothing_was_written_goes_too() -> None:
+    """Otherwise a follower would name it for ever to a leader that has never heard of it."""
+    log = new_log()
+    append(log, batch_of(2), epoch=1)
+    log.assign_epoch(4)
+
+    log.truncate_to(2, NOW_MS)
+
+    assert log.epochs.latest_epoch == 1

@@ -1,10 +1,12 @@
 """Two steps: what is staged is nobody's to see until it is written."""
 
+import itertools
+
 import pytest
+
 from barnabas_core.log.error import LogOffline
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.ports import DiskError
-
 from tests.support.small_log import (
     NOW_MS,
     SMALL,
@@ -116,6 +118,19 @@ def test_time_rolls_a_segment_by_the_records_timestamps() -> None:
     append(log, batch_of(timestamp_ms=NOW_MS + 1001))
 
     assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_a_jitter_rolls_a_segment_earlier() -> None:
+    """By how much is drawn anew for each, so that logs made together do not roll together."""
+    log = new_log(LogConfig(segment_ms=1000, segment_jitter_ms=1000))
+    for at_ms in range(0, 20_000, 50):
+        append(log, batch_of(timestamp_ms=NOW_MS + at_ms))
+
+    bases = [segment.base_offset for segment in log.segments]
+    ages_ms = [(after - before) * 50 for before, after in itertools.pairwise(bases)]
+    assert max(ages_ms) <= 1050
+    assert min(ages_ms) < 500
+    assert len(set(ages_ms)) > 5
 
 
 def test_without_timestamps_the_clock_rolls_a_segment() -> None:

@@ -3,6 +3,9 @@
 from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.log.directories.checkpoint import (
     CorruptFile,
     decode_leader_epochs,
@@ -10,8 +13,6 @@ from barnabas_core.log.directories.checkpoint import (
     encode_leader_epochs,
     encode_offsets,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 topics = st.from_regex(r"[a-zA-Z0-9._-]{1,249}", fullmatch=True)
 offsets = st.dictionaries(

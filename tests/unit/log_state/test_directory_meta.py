@@ -3,6 +3,9 @@
 from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.log.directories.checkpoint import CorruptFile
 from barnabas_core.log.directories.directory_meta import (
     MetaProperties,
@@ -10,8 +13,6 @@ from barnabas_core.log.directories.directory_meta import (
     decode_clean_shutdown,
     encode_clean_shutdown,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 DIRECTORY_ID = bytes(range(16))
 META = (

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
-from barnabas_core.log.epochs.leader_epoch import LeaderEpochCache
 from hypothesis import given
 from hypothesis import strategies as st
+
+from barnabas_core.log.epochs.leader_epoch import LeaderEpochCache
 
 UNDEFINED = (-1, -1)
 

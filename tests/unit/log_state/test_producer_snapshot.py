@@ -1,6 +1,10 @@
 """The producer snapshot file, byte for byte."""
 
 import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.log.producers.producer_entry import ENTRY_BYTES, ProducerEntry, unpack_entries
 from barnabas_core.log.producers.producer_snapshot import (
     CorruptSnapshot,
@@ -10,10 +14,6 @@ from barnabas_core.log.producers.producer_snapshot import (
 from barnabas_core.log.producers.producer_state import ProducerState
 from barnabas_core.wire.codec import decode, encode
 from barnabas_core.wire.messages import producer_snapshot as wire
-from crc32c import crc32c
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.support.producer_history import Batch
 
 # version 1 | CRC-32C of the rest | 1 entry | id 1, epoch 2, last sequence 3, last offset 4,

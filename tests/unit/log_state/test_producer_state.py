@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import pytest
+
 from barnabas_core.log.producers.producer_state import (
     AppendOrigin,
     CompletedTransaction,
@@ -15,7 +16,6 @@ from barnabas_core.log.producers.producer_state import (
     TransactionCoordinatorFenced,
 )
 from barnabas_core.wire.error_code import ErrorCode
-
 from tests.support.producer_history import Batch
 
 CLIENT = AppendOrigin.CLIENT

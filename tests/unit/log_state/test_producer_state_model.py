@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from barnabas_core.log.producers.producer_snapshot import decode_snapshot, encode_snapshot
 from barnabas_core.log.producers.producer_state import (
     AppendOrigin,
@@ -10,9 +13,6 @@ from barnabas_core.log.producers.producer_state import (
     ProducerError,
     ProducerState,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from tests.support.producer_history import SEQUENCE_COUNT, Batch, ProducerHistory
 
 EXPIRATION_MS = 50

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.log.index.transaction_index import (
     ENTRY_BYTES,
     AbortedTransaction,
@@ -17,9 +20,6 @@ from barnabas_core.log.index.transaction_index import (
 from barnabas_core.log.producers.producer_state import ProducerState
 from barnabas_core.wire.codec import encode
 from barnabas_core.wire.messages.aborted_txn import AbortedTxn
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.support.producer_history import Batch
 
 int64 = st.integers(-(2**63), 2**63 - 1)

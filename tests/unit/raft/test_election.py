@@ -1,6 +1,7 @@
 """Elections: Vote (KIP-595), pre-vote (KIP-996), who answers for whom (KIP-853)."""
 
 import pytest
+
 from barnabas_core.raft import NodeId, ReplicaKey
 from barnabas_core.raft.message import (
     BeginQuorumEpochRequest,
@@ -10,7 +11,6 @@ from barnabas_core.raft.message import (
     VoteResponse,
 )
 from barnabas_core.wire.error_code import ErrorCode
-
 from tests.support.raft_lab import Lab, key
 
 

@@ -1,6 +1,7 @@
 """Following: fetch positions as promises, divergence, snapshots, observers."""
 
 import pytest
+
 from barnabas_core.raft import NodeId, SnapshotId, SnapshotInfo, SnapshotTaken
 from barnabas_core.raft.message import (
     FetchRequest,
@@ -12,7 +13,6 @@ from barnabas_core.raft.message import (
 from barnabas_core.raft.raft_log import Diverging, EpochEnd, Missing, Valid, locate
 from barnabas_core.raft.record import Batch
 from barnabas_core.wire.error_code import ErrorCode
-
 from tests.sim.memory_log import MemoryLog, Snapshot, SnapshotStore
 from tests.support.raft_lab import Lab, key
 

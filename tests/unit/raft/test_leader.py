@@ -1,6 +1,7 @@
 """Leading: commit, check-quorum, hand-over, and what is asked of a node that does not lead."""
 
 import pytest
+
 from barnabas_core.raft import Message, NodeId, NotLeader, Persisted, ReplicaKey, Resign
 from barnabas_core.raft.message import (
     EndQuorumEpochRequest,
@@ -9,7 +10,6 @@ from barnabas_core.raft.message import (
 )
 from barnabas_core.raft.record import LeaderChange
 from barnabas_core.wire.error_code import ErrorCode
-
 from tests.support.raft_lab import Lab, key
 
 

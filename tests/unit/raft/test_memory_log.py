@@ -1,10 +1,10 @@
 """The log of the tests against a plain list of epochs: what the simulator stands on."""
 
-from barnabas_core.raft import SnapshotId, SnapshotInfo
-from barnabas_core.raft.record import Batch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas_core.raft import SnapshotId, SnapshotInfo
+from barnabas_core.raft.record import Batch
 from tests.sim.memory_log import MemoryLog, Snapshot, SnapshotStore
 
 steps = st.lists(

@@ -1,14 +1,14 @@
 """Peers that say anything: a node answers or ignores it, and loses nothing that it has promised."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.raft import NodeId, SnapshotId
 from barnabas_core.raft import message as m
 from barnabas_core.raft.identity import CLIENT, VersionRange
 from barnabas_core.raft.raft_log import EpochEnd
 from barnabas_core.raft.record import Batch
 from barnabas_core.wire.error_code import ErrorCode
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.support.raft_lab import Lab, key
 
 small = st.integers(-1, 9)

@@ -1,6 +1,7 @@
 """Voters in the log (KIP-853): add, remove, update, one at a time; and back when truncated."""
 
 import pytest
+
 from barnabas_core.raft import NodeId, ReplicaKey, SnapshotId, SnapshotInfo, Voter, VoterSet
 from barnabas_core.raft.identity import VersionRange
 from barnabas_core.raft.message import (
@@ -19,7 +20,6 @@ from barnabas_core.raft.record import Batch, KRaftVersionChange, VotersChange
 from barnabas_core.raft.timing import RaftConfig
 from barnabas_core.raft.voter_history import VoterHistory
 from barnabas_core.wire.error_code import ErrorCode
-
 from tests.sim.memory_log import MemoryLog, Snapshot, SnapshotStore
 from tests.support.raft_lab import Lab, endpoint, key
 
@@ -70,6 +70,22 @@ def test_a_voter_is_added_and_everyone_knows() -> None:
     for node_id in (1, 2, 3, 4):
         assert lab[node_id].quorum.history.voters.ids == (1, 2, 3, 4)
     assert lab[4].quorum.is_voter
+
+
+def test_a_leader_alone_for_long_leads_on_when_a_second_voter_comes() -> None:
+    """Check-quorum: nobody had to fetch before, so the clock starts with the second voter."""
+    lab = growing_lab((1,))
+    epoch = lab[1].quorum.epoch
+    lab.run(20_000)
+
+    assert error_of(ask(lab, add(4))) is ErrorCode.NONE
+
+    assert lab.state(1) == "leader"
+    lab.run(5_000)
+    assert (lab.state(1), lab[1].quorum.epoch) == ("leader", epoch)
+    lab.cut(4)
+    lab.run(5_000)
+    assert lab.state(1) != "leader", "it does not count on a voter that is gone"
 
 
 def test_a_new_voter_must_have_caught_up() -> None:
@@ -264,6 +280,23 @@ def test_a_voter_that_moved_has_its_record_updated() -> None:
     assert voter is not None
     assert voter.endpoints == endpoint(3)
     assert lab[1].endpoints_of(NodeId(3)) == endpoint(3)
+
+
+def test_a_leader_that_moved_updates_its_own_record() -> None:
+    """KIP-853: the leader of a quorum has nobody to send UpdateRaftVoter to."""
+    lab = Lab((1,), dynamic=True)
+    lab.run(2_500)
+    bench = lab.benches[NodeId(1)]
+    lab.crash(1)
+    bench.setup = NodeSetup(
+        LocalReplica(key(1), endpoint(1)), bench.setup.membership, bench.setup.config
+    )
+    lab.start(1)
+
+    lab.run(3_000)
+
+    assert lab.state(1) == "leader"
+    assert lab[1].endpoints_of(NodeId(1)) == endpoint(1)
 
 
 def test_an_update_from_a_stale_epoch_or_of_a_stranger_is_refused() -> None:

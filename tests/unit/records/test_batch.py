@@ -4,6 +4,9 @@ import struct
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.records.batch import (
     HEADER_BYTES,
     NO_SEQUENCE,
@@ -23,8 +26,6 @@ from barnabas_core.records.builder import build_batch, empty_batch
 from barnabas_core.records.compression import Compression
 from barnabas_core.records.record import Record, iter_records
 from barnabas_core.wire.error_code import ErrorCode
-from hypothesis import given
-from hypothesis import strategies as st
 
 TIME_MS = 1_700_000_000_000
 BATCH = build_batch([(b"k", b"v"), (b"l", b"w")], timestamp_ms=TIME_MS)

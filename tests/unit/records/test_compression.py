@@ -6,6 +6,9 @@ from random import Random
 
 import cramjam
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.records import lz4_frame, zstd_frame
 from barnabas_core.records.compression import (
     DEFAULT_LEVELS,
@@ -15,8 +18,6 @@ from barnabas_core.records.compression import (
     decompress,
 )
 from barnabas_core.records.error import BatchFault, CorruptBatch, DecompressionTooLarge
-from hypothesis import given
-from hypothesis import strategies as st
 
 CODECS = [codec for codec in Compression if codec is not Compression.NONE]
 MEBIBYTE = 1024 * 1024

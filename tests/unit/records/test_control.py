@@ -4,6 +4,9 @@ import struct
 from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.records.batch import BatchFault, CorruptBatch, check_batch, parse_header
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.control import (
@@ -20,8 +23,6 @@ from barnabas_core.records.record import Record, iter_records
 from barnabas_core.wire.messages.kraft_version_record import KRaftVersionRecord
 from barnabas_core.wire.messages.leader_change_message import LeaderChangeMessage, Voter
 from barnabas_core.wire.messages.snapshot_header_record import SnapshotHeaderRecord
-from hypothesis import given
-from hypothesis import strategies as st
 
 TIME_MS = 1_700_000_000_000
 INT16 = st.integers(-(2**15), 2**15 - 1)

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
 from barnabas_core.records.batch import HEADER_BYTES, BatchHeader, check_batch, split_batches
 from barnabas_core.records.builder import build_batch, builder_like, empty_batch
 from barnabas_core.records.compression import Compression
@@ -27,7 +28,6 @@ from barnabas_core.wire.messages.leader_change_message import LeaderChangeMessag
 from barnabas_core.wire.messages.snapshot_footer_record import SnapshotFooterRecord
 from barnabas_core.wire.messages.snapshot_header_record import SnapshotHeaderRecord
 from barnabas_core.wire.messages.voters_record import VotersRecord
-
 from tests.support.record_samples import plain_record
 
 VECTORS = Path(__file__).parent / "java" / "batches.txt.gz"

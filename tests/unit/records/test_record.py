@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.records.batch import (
     HEADER_BYTES,
     LENGTH_OVERHEAD_BYTES,
@@ -18,9 +21,6 @@ from barnabas_core.records.record import Header, Record, iter_records
 from barnabas_core.records.record_scan import check_records, iter_keys
 from barnabas_core.wire.error_code import ErrorCode
 from barnabas_core.wire.primitive import varint_bytes, varlong_bytes
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.support.record_samples import plain_record
 
 TIME_MS = 1_700_000_000_000

@@ -6,6 +6,9 @@ Hypothesis prints the example that fails; `@reproduce_failure`, which it suggest
 import struct
 from contextlib import suppress
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from barnabas_core.records.batch import (
     BatchHeader,
     CorruptBatch,
@@ -20,9 +23,6 @@ from barnabas_core.records.compression import Compression, compress
 from barnabas_core.records.control import end_transaction_batch, end_transaction_in
 from barnabas_core.records.record import iter_records
 from barnabas_core.records.record_scan import check_records, iter_keys
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from tests.support.record_samples import TIME_MS, sample_records
 
 MAX_BYTES = 1_000_000

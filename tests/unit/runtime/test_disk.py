@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from barnabas_core.ports import DiskError, TooManyOpenFiles
 from barnabas_core.runtime.disk import MAP_BYTES_MIN, RealDisk, raise_file_limit
 
@@ -157,6 +158,16 @@ def test_a_listing_is_sorted_and_tells_sizes(disk: RealDisk, tmp_path: Path) -> 
     assert disk.size_of(f"{tmp_path}/x") is None
 
 
+def test_what_goes_away_while_a_directory_is_listed_is_left_out(
+    disk: RealDisk, tmp_path: Path
+) -> None:
+    disk.replace(f"{tmp_path}/a", b"12")
+    # To the one who lists, a link to nothing is an entry that was gone when he asked for its size.
+    (tmp_path / "b.part").symlink_to(tmp_path / "gone")
+
+    assert disk.list_dir(str(tmp_path)) == [("a", 2)]
+
+
 def test_times_renames_and_trees(disk: RealDisk, tmp_path: Path) -> None:
     disk.make_dirs(f"{tmp_path}/b")
     disk.replace(f"{tmp_path}/b/a", b"12")
@@ -224,7 +235,8 @@ def test_running_out_of_descriptors_is_told_apart(disk: RealDisk, tmp_path: Path
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, limits[1]))
     try:
         with pytest.raises(TooManyOpenFiles):
-            list(map(disk.open, [f"{tmp_path}/a"] * 10))
+            # Other tests may have left gaps below the limit: so many cannot fit.
+            list(map(disk.open, [f"{tmp_path}/a"] * (soft + 1)))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
@@ -236,3 +248,22 @@ def test_the_file_limit_is_raised_as_far_as_allowed() -> None:
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == most >= limits[0]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_disk_that_does_not_sync_forces_nothing_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(_: int) -> None:
+        raise AssertionError("nobody asked for that")
+
+    monkeypatch.setattr(os, "fsync", never)
+    disk = RealDisk(syncs=False)
+
+    file = disk.open(f"{tmp_path}/file", create=True)
+    file.write_at(0, [b"kept"])
+    file.sync()
+    disk.replace(f"{tmp_path}/small", b"whole")
+    disk.sync_dir(str(tmp_path))
+
+    assert file.read_at(0, 10) == b"kept"
+    assert disk.read(f"{tmp_path}/small") == b"whole"

@@ -7,9 +7,9 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from barnabas_core.runtime.disk import RealDisk
 from barnabas_core.runtime.executor import WORKER_NICENESS, SystemExecutor, WorkerFailed
-
 from tests.support.logs import new_manager, open_manager
 from tests.support.small_log import SMALL, append, batch_of, read_all
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 from barnabas_core.runtime.log_setup import EventLog, FloodLimit
-
 from tests.support.manual_clock import ManualClock
 
 
@@ -50,6 +49,31 @@ def test_a_flood_is_counted_instead_of_written() -> None:
     assert "similar_left_out=7" in lines.getvalue()
 
 
+def test_a_flood_of_failures_is_counted_too() -> None:
+    stream = io.StringIO()
+    clock = ManualClock()
+    limit = FloodLimit(EventLog(form="json", stream=stream), clock, line_count=2)
+
+    for _ in range(100):
+        limit.failure("a request failed", ValueError("no"))
+    clock.advance(10_000)
+    limit.failure("a request failed", ValueError("no"))
+
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert len(lines) == 3
+    assert lines[-1]["similar_left_out"] == 98
+
+
+def test_a_flood_of_news_is_counted_too() -> None:
+    lines = io.StringIO()
+    limit = FloodLimit(EventLog(stream=lines), ManualClock(), line_count=2)
+
+    for number in range(100):
+        limit.info("looking for another", number=number)
+
+    assert lines.getvalue().count("looking for another") == 2
+
+
 def test_structlog_is_loaded_by_the_first_line_and_not_before() -> None:
     program = (
         "import sys; from barnabas_core.runtime.log_setup import EventLog; log = EventLog();"
@@ -59,3 +83,40 @@ def test_structlog_is_loaded_by_the_first_line_and_not_before() -> None:
     )
 
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_named_logger_says_which_it_is_and_has_a_level_of_its_own() -> None:
+    lines = io.StringIO()
+    log = EventLog(form="json", stream=lines)
+    part = log.named("barnabas.storage")
+
+    part.info("told")
+    log.levels.set("barnabas.storage", "ERROR")
+    part.info("left out")
+    log.info("told by the root")
+
+    first, second = map(json.loads, lines.getvalue().splitlines())
+    assert (first["event"], first["logger"]) == ("told", "barnabas.storage")
+    assert second["event"] == "told by the root"
+    assert "logger" not in second
+
+
+def test_a_logger_without_a_level_has_that_of_the_nearest_above() -> None:
+    log = EventLog()
+    for name in ("a", "a.b", "a.b.c", "ab"):
+        log.named(name)
+
+    log.levels.set("a", "DEBUG")
+    log.levels.set("a.b", "FATAL")
+    assert log.levels.all() == {
+        "a": "DEBUG",
+        "a.b": "FATAL",
+        "a.b.c": "FATAL",
+        "ab": "INFO",
+        "root": "INFO",
+    }
+    log.levels.unset("a.b")
+    log.levels.set("root", "TRACE")
+
+    assert log.levels.level_of("a.b.c") == "DEBUG"
+    assert log.levels.level_of("ab") == "TRACE"

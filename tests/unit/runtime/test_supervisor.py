@@ -119,3 +119,25 @@ def test_a_list_of_tasks_logs_failures_and_forgets_what_ended() -> None:
     asyncio.run(scenario())
 
     assert lines.getvalue().count("a task failed") == 1
+
+
+def test_whoever_is_cancelled_in_the_moment_a_task_ends_is_cancelled() -> None:
+    """A link that lost its stream and was closed in the same turn reconnected for ever."""
+
+    async def scenario() -> bool:
+        tasks = TaskList(EventLog())
+        tasks.start(forever())
+
+        async def stop_and_go_on() -> None:
+            await tasks.stop()
+            await forever()
+
+        stopping = asyncio.create_task(stop_and_go_on())
+        while len(tasks):  # noqa: ASYNC110 - to the turn
+            await asyncio.sleep(0)
+        stopping.cancel()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return stopping.cancelled()
+
+    assert asyncio.run(scenario())

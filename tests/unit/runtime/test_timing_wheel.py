@@ -1,8 +1,9 @@
 """The hierarchical timing wheel, against the obvious implementation."""
 
-from barnabas_core.runtime.timing_wheel import TimingWheel
 from hypothesis import given
 from hypothesis import strategies as st
+
+from barnabas_core.runtime.timing_wheel import TimingWheel
 
 delays = st.one_of(st.integers(-5, 200), st.integers(0, 2**20), st.integers(0, 2**34))
 steps = st.one_of(st.integers(0, 100), st.integers(0, 2**18), st.integers(0, 2**34))

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from barnabas_core.server.answer import PIECE_BYTES, AnswerStream, AnswerTorn, Part
 from hypothesis import given
 from hypothesis import strategies as st
+
+from barnabas_core.server.answer import PIECE_BYTES, AnswerStream, AnswerTorn, Part
 
 if TYPE_CHECKING:
     from barnabas_core.ports import Buffer

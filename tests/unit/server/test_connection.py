@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import pytest
+
 from barnabas_core.log.read import LogRead
 from barnabas_core.ports import Buffer, DiskError
 from barnabas_core.runtime.log_setup import EventLog
@@ -33,7 +34,6 @@ from barnabas_core.wire.messages.produce_request import (
 )
 from barnabas_core.wire.messages.produce_response import ProduceResponse
 from barnabas_core.wire.schema import Message
-
 from tests.support.fake_transport import FakeTransport
 from tests.support.manual_clock import ManualClock
 
@@ -133,6 +133,24 @@ def test_pipelined_requests_are_answered_in_order() -> None:
         return bench.transport.drain()
 
     assert correlation_ids(asyncio.run(scenario())) == list(range(100))
+
+
+def test_one_that_is_held_is_served_when_its_turn_comes() -> None:
+    async def scenario() -> None:
+        bench = Bench({ApiKey.INIT_PRODUCER_ID: at_once})
+        connection = cast("Connection", bench.transport.protocol)
+        connection.hold()
+        bench.transport.give(init(1) + init(2))
+        await turns()
+        assert bench.transport.drain() == b""
+
+        connection.release()
+        assert correlation_ids(bench.transport.drain()) == [1, 2]
+
+        bench.transport.lose()
+        connection.release()  # too late, and no harm
+
+    asyncio.run(scenario())
 
 
 def test_the_next_request_waits_for_the_answer_to_the_last() -> None:

@@ -1,6 +1,7 @@
 """Answers that come later."""
 
 import pytest
+
 from barnabas_core.server.deferred import Deferred
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
+
 from barnabas_core.runtime.log_setup import EventLog
 from barnabas_core.server.answer import Part
 from barnabas_core.server.api_versions import ApiVersionsHandler, FeatureView, NodeIdentity
@@ -181,7 +182,6 @@ def no_handler(request: Message, context: RequestContext) -> Message:
         (bytearray(struct.pack(">hhih", 22, 6, 1, -1)), "v0 to v5"),
         (bytearray(struct.pack(">hhih", 22, -1, 1, -1)), "v0 to v5"),
         (framed(REQUEST, 2)[:-1], "malformed InitProducerId v2"),
-        (framed(REQUEST, 2) + b"\0", "1 bytes too many"),
         (bytearray(struct.pack(">hhih", 22, 0, 1, -2)), "header"),
         (bytearray(struct.pack(">hhih", 22, 2, 1, -1)), "header"),
         (bytearray(struct.pack(">hhih", 22, 0, 1, 1000)), "malformed"),

@@ -4,9 +4,10 @@ import struct
 from itertools import pairwise
 
 import pytest
-from barnabas_core.server.framing import FIRST_BYTES, SECOND_BYTES, FrameError, FrameReader
 from hypothesis import given
 from hypothesis import strategies as st
+
+from barnabas_core.server.framing import FIRST_BYTES, SECOND_BYTES, FrameError, FrameReader
 
 BOUND = 4 * 1024 * 1024
 
@@ -154,3 +155,40 @@ def test_queued_bytes_count_whole_frames_until_they_are_taken() -> None:
 
     assert reader.queued_bytes == 20
     assert reader.body_bytes == 30
+
+
+def test_a_frame_that_comes_alone_and_whole_need_not_be_fed() -> None:
+    shared = bytearray(framed(b"request"))
+    reader = FrameReader(BOUND)
+    reader.fed_at_ns = 17
+
+    frame = reader.sole_frame(memoryview(shared))
+    shared[:] = bytes(len(shared))
+
+    assert bytes(frame or b"") == b"request"
+    assert reader.taken_arrival_ns == 17
+    assert reader.queued_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        framed(b"one") + framed(b"two"),
+        framed(b"request")[:-1],
+        framed(b"request") + b"\0",
+        framed(b""),
+        b"\0\0\0",
+        struct.pack(">i", -1) + b"rubbish",
+        framed(bytes(101)),
+    ],
+)
+def test_anything_but_one_whole_frame_has_to_be_fed(data: bytes) -> None:
+    assert FrameReader(100).sole_frame(memoryview(data)) is None
+
+
+@pytest.mark.parametrize("before", [framed(b"queued"), b"\0", framed(bytes(50))[:-1]])
+def test_a_frame_is_not_alone_behind_what_came_before_it(before: bytes) -> None:
+    reader = FrameReader(BOUND)
+    reader.feed(memoryview(before))
+
+    assert reader.sole_frame(memoryview(framed(b"request"))) is None

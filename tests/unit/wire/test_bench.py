@@ -4,9 +4,9 @@ import io
 from pathlib import Path
 
 import pytest
-from barnabas_core.wire.codec import decode, encode
 from kio.serial import entity_reader, entity_writer
 
+from barnabas_core.wire.codec import decode, encode
 from bench.codec import Timing, kio_class, table, verdict
 from bench.codec_case import Case, cases
 from bench.report import replace_section

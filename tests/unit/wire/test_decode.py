@@ -4,6 +4,7 @@ import struct
 import tracemalloc
 
 import pytest
+
 from barnabas_core.wire.codec import decode, decoder, encode
 from barnabas_core.wire.error import (
     BadTag,
@@ -36,7 +37,6 @@ from barnabas_core.wire.messages.produce_request import (
 from barnabas_core.wire.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from barnabas_core.wire.messages.vote_response import VoteResponse
 from barnabas_core.wire.schema import Message
-
 from tests.support.wire_message import message_versions
 
 HEARTBEAT = HeartbeatRequest("group", 3, "member", None)

@@ -1,6 +1,7 @@
 """What an encoder refuses to lose or to write wrong, and what it hands out."""
 
 import pytest
+
 from barnabas_core.wire.codec import decode, encode, encode_parts
 from barnabas_core.wire.error import EncodeError, UnknownVersion, UnsupportedField
 from barnabas_core.wire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic

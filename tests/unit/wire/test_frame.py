@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+
 from barnabas_core.wire.api import API_BY_KEY, ApiKey
 from barnabas_core.wire.codec import encode
 from barnabas_core.wire.error import (

@@ -1,6 +1,9 @@
 """Varints and uuids."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.wire.error import BadVarint, EncodeError
 from barnabas_core.wire.primitive import (
     ZERO_UUID,
@@ -13,8 +16,6 @@ from barnabas_core.wire.primitive import (
     varint_bytes,
     varlong_bytes,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@
 
 import random
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.wire.codec import decode, encode, encode_parts
 from barnabas_core.wire.error import DecodeError
 from barnabas_core.wire.frame import decode_request, decode_request_header
 from barnabas_core.wire.schema import Message
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.support.wire_message import message_versions, messages
 
 PAIRS = message_versions()

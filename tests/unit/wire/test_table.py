@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from barnabas_core import wire
 from barnabas_core.wire import __main__ as command
 from barnabas_core.wire.api import API_BY_KEY, ApiKey
@@ -17,7 +18,6 @@ from barnabas_core.wire.catalog import (
 )
 from barnabas_core.wire.error import UnknownMessage
 from barnabas_core.wire.error_code import ErrorCode
-
 from tools import gen_messages
 
 WIRE = Path(wire.__file__).parent

@@ -41,6 +41,8 @@ from barnabas_core.ports.disk import DirLock, Disk
 from barnabas_core.ports.rng import Rng
 from barnabas_core.wire.primitive import uuid_text
 
+METADATA_TOPIC = "__cluster_metadata"
+
 
 class ForeignDirectory(LogError):
     """The directory belongs to another cluster or node."""
@@ -64,6 +66,7 @@ class LogDirectory:
         "_lock",
         "_stored",
         "broker_epoch",
+        "future_logs",
         "high_watermarks",
         "is_online",
         "log_starts",
@@ -71,6 +74,7 @@ class LogDirectory:
         "meta",
         "path",
         "recovery_points",
+        "unfinished_moves",
         "was_clean",
     )
 
@@ -85,6 +89,10 @@ class LogDirectory:
         self.broker_epoch = NO_BROKER_EPOCH
         self.meta: MetaProperties | None = None
         self.logs: dict[tuple[str, int], PartitionLog] = {}
+        self.future_logs: dict[tuple[str, int], PartitionLog] = {}
+        """Copies that catch up with a log in another directory, to take its place."""
+        self.unfinished_moves: list[tuple[str, int]] = []
+        """Of such copies: those that were found when the directory was opened."""
         self.recovery_points: PartitionOffsets = {}
         self.log_starts: PartitionOffsets = {}
         self.high_watermarks: PartitionOffsets = {}
@@ -147,7 +155,8 @@ class LogDirectory:
         found = []
         for name, size in self._disk.list_dir(self.path):
             parsed = parse_partition_directory(name) if size < 0 else None
-            if parsed is not None:
+            # The quorum's log may lie in the same directory: it has an owner of its own.
+            if parsed is not None and parsed.topic != METADATA_TOPIC:
                 found.append((f"{self.path}/{name}", parsed))
         return found
 
@@ -193,6 +202,8 @@ class LogDirectory:
         """Close the logs, and say that all is well only if all is."""
         for log in self.logs.values():
             log.close(now_ms)
+        for log in self.future_logs.values():
+            log.go_offline("closed")
         self.checkpoint_job().run()
         path = f"{self.path}/{CLEAN_SHUTDOWN_FILE}"
         self._disk.replace(path, encode_clean_shutdown(broker_epoch))
@@ -203,7 +214,7 @@ class LogDirectory:
         if not self.is_online:
             return []
         self.is_online = False
-        for log in self.logs.values():
+        for log in (*self.logs.values(), *self.future_logs.values()):
             log.go_offline(reason)
         self.release()
         return list(self.logs.values())
