@@ -1,0 +1,1 @@
+"""The controller: KRaft quorum, metadata decisions, and the links that brokers come by."""

@@ -1,0 +1,1 @@
+"""Decisions on metadata: a request and the state in, records and the answer out."""

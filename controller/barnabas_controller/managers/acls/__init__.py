@@ -1,0 +1,1 @@
+"""Access control entries: stored and told, enforced elsewhere."""

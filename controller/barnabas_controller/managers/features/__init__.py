@@ -1,0 +1,1 @@
+"""Features: which levels the cluster runs, and what a node of this release supports."""

@@ -1,0 +1,1 @@
+"""Leadership of partitions: elections, ISR, ELR, reassignment, directories."""

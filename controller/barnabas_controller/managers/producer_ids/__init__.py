@@ -1,0 +1,1 @@
+"""Producer ids, handed to brokers in blocks."""

@@ -1,0 +1,1 @@
+"""The quorum of controllers: the pure Raft core, brought to disk and links."""
