@@ -1,161 +1,390 @@
-"""The broker as a whole: logs, handlers, listener and upkeep put together, started and stopped.
+"""The broker as a whole: its place in the cluster, logs, handlers, listeners and upkeep.
 
 Everything that touches the world comes in through `BrokerPorts`, so that the same broker runs on
 real sockets and disks and in a simulation.
+
+Order of starting: the ports are bound, so that they can be registered; the broker registers and
+follows the metadata up to its own registration; then the logs are opened, with the configs that the
+metadata give them, and the partitions made that it asks for; then the controller is told so, and
+when it has let the broker in, clients are served. A broker that cannot reach a controller waits.
 """
 
-import asyncio
-from dataclasses import dataclass
-from typing import Final
-
-from barnabas_core.log.directories.directory_meta import META_PROPERTIES_FILE, MetaProperties
-from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.ports import Clock, Disk, DiskError, Executor, Rng
-from barnabas_core.runtime.log_setup import EventLog
-from barnabas_core.runtime.supervisor import Supervisor, TaskList
-from barnabas_core.runtime.timers import Timers
-from barnabas_core.server.api_versions import ApiVersionsHandler, NodeIdentity
-from barnabas_core.server.dispatch import Dispatcher, Handler
-from barnabas_core.server.endpoint import Endpoint, EndpointParts, Listener
-from barnabas_core.wire.api import ApiKey
-from barnabas_core.wire.error_code import ErrorCode
-from barnabas_core.wire.primitive import uuid_text
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from barnabas_broker.broker_config import BrokerConfig
-from barnabas_broker.handlers.fetch import FetchHandler
-from barnabas_broker.handlers.init_producer_id import InitProducerIdHandler
+from barnabas_broker.broker_ports import BrokerPorts
+from barnabas_broker.cleaning import run_cleaner
+from barnabas_broker.cluster_view import ClusterView
+from barnabas_broker.directory_assignment import (
+    AssignmentParts,
+    DirectoryAssignment,
+    assigned_in,
+)
+from barnabas_broker.directory_facts import read_directory_facts
+from barnabas_broker.dynamic_config import DynamicConfig
+from barnabas_broker.forwarding import Forwarder
+from barnabas_broker.handler_table import HandlerParts, handlers
 from barnabas_broker.handlers.list_offsets import ListOffsetsHandler
-from barnabas_broker.handlers.metadata import MetadataHandler
-from barnabas_broker.handlers.produce import ProduceHandler
-from barnabas_broker.metadata_memory import BrokerNode, MemoryMetadata
-from barnabas_broker.partitions.cold_reader import ColdReader
+from barnabas_broker.health import BrokerHealth
+from barnabas_broker.lifecycle import Lifecycle, LifecycleParts, Standing
+from barnabas_broker.live_settings import LiveSettings
+from barnabas_broker.log_ends import LogEndService
 from barnabas_broker.partitions.purgatory import Purgatory
-from barnabas_broker.storage import Storage, StorageParts, new_topic_id, open_logs
+from barnabas_broker.producer_ids import ProducerIds
+from barnabas_broker.registration import internal_listener, registration_request
+from barnabas_broker.replica_moves import MoveParts, ReplicaMoves
+from barnabas_broker.replicas.applier import MetadataApplier
+from barnabas_broker.replicas.replicas import Replicas
+from barnabas_broker.replicas.topic_configs import TopicConfigs
+from barnabas_broker.replication.replication import Replication, ReplicationParts
+from barnabas_broker.shards.coordinator_view import CoordinatorView
+from barnabas_broker.shards.group_coordination import CoordinationParts, GroupCoordination
+from barnabas_broker.storage import Storage, StorageParts, open_logs
+from barnabas_broker.topic_creation import TopicCreation
 from barnabas_broker.upkeep import Upkeep
+from barnabas_core.config.listener import Listener as ListenerAddress
+from barnabas_core.links.controller_client import ControllerClient
+from barnabas_core.links.metadata_feed import MetadataFeed
+from barnabas_core.log.environment import LogEnvironment
+from barnabas_core.metadata.delta import Delta
+from barnabas_core.metadata.image import Image
+from barnabas_core.ports.link import Address, LinkServer, Purpose, Service
+from barnabas_core.runtime.log_setup import FloodLimit
+from barnabas_core.runtime.supervisor import Supervisor, TaskList
+from barnabas_core.runtime.timers import Timers
+from barnabas_core.server.connection_quota import ConnectionQuota
+from barnabas_core.server.dispatch import Dispatcher, Handler
+from barnabas_core.server.endpoint import Endpoint, EndpointParts
 
-_CLEANER_DELAY_S: Final = 1
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerPorts:
-    clock: Clock
-    rng: Rng
-    disk: Disk
-    executor: Executor
-    listener: Listener
-    log: EventLog
+if TYPE_CHECKING:
+    from barnabas_broker.observation.observer import BrokerObserver
+    from barnabas_core.runtime.metrics.registry import Registry
 
 
 class BrokerService:
     """Make it inside a running loop, `start`, `stop`."""
 
-    def __init__(self, config: BrokerConfig, on: BrokerPorts) -> None:
+    def __init__(self, config: BrokerConfig, incarnation_id: bytes, on: BrokerPorts) -> None:
         self._config = config
         self._on = on
+        self._incarnation_id = incarnation_id
         self._timers = Timers(on.clock)
         self._tasks = TaskList(on.log)
         self._supervisor = Supervisor(on.log)
-        cluster_id = find_cluster_id(config, on)
-        host = config.advertised_host or config.host
-        node = BrokerNode(config.node_id, host, config.port, config.rack)
-        self.metadata = MemoryMetadata(cluster_id, node)
+        self._is_open = False
+        self.view = ClusterView(config.cluster_id, config.node_id)
+        self._configs = TopicConfigs(config.node_id, config.static_configs)
         self.purgatory = Purgatory(self._timers)
-        environment = LogEnvironment(on.disk, on.rng, config.producer_expiration_ms)
+        self.storage = self._make_storage()
+        self._quota = ConnectionQuota(config.endpoint.limits)
+        self._dynamic = DynamicConfig(config.node_id, config.static_configs, on.log)
+        self._live = LiveSettings(
+            self._dynamic, self._quota, self.storage.logs.environment, config.cleaner
+        )
+        self._dynamic.add("cordoned directories", lambda _: self.lifecycle.hurry())
+        self._applier = MetadataApplier(self._apply)
+        self._feed = MetadataFeed(on.links, config.controllers, self._applier, on.clock, on.log)
+        coordinators = CoordinatorView.for_broker(config, on.log)
+        self._membership = ControllerClient(
+            on.links, config.controllers, Purpose.MEMBERSHIP, on.clock, coordinators.events
+        )
+        self._forward = ControllerClient(on.links, config.controllers, Purpose.FORWARD, on.clock)
+        self._lifecycle: Lifecycle | None = None
+        self.replication = self._make_replication()
+        self._replicas = Replicas(
+            self.storage, self.view, self._configs, self.replication.followers, on.clock
+        )
+        self._assignment = DirectoryAssignment(
+            AssignmentParts(
+                self._membership,
+                on.clock,
+                on.log,
+                config.node_id,
+                lambda: self.lifecycle.broker_epoch,
+            ),
+            self.storage.logs,
+        )
+        self._moves = ReplicaMoves(
+            MoveParts(self.storage, self._assignment, on.clock, on.executor, on.log)
+        )
+        self._groups = GroupCoordination(
+            config,
+            coordinators,
+            CoordinationParts(
+                self.view, self.storage, Forwarder(self._forward), self._applier,
+                on.links, on.need_coordinator, on.clock, on.executor, on.log,
+            ),
+        )  # fmt: skip
+        self._health = BrokerHealth(self.view, self._feed, self._applier, lambda: self._lifecycle)
+        self._observer = None if on.metrics is None else self._make_observer(on.metrics)
+        meter = None if self._observer is None else self._observer.meter
+        complaints = FloodLimit(on.log, on.clock)
+        self._dispatcher = Dispatcher(self._make_handlers(), on.log, meter, complaints)
+        self._endpoints = [self._make_endpoint(listener) for listener in config.listeners]
+        self._advertised: list[ListenerAddress] = []
+        self._server: LinkServer | None = None
+
+    def _make_storage(self) -> Storage:
+        config, on = self._config, self._on
         logs = open_logs(
-            environment,
+            LogEnvironment(on.disk, on.rng, config.producer_expiration_ms),
             on.clock,
             config.log_dirs,
-            (cluster_id, config.node_id),
-            config.topic_defaults,
+            (config.cluster_id, config.node_id),
+            self._configs.of,
         )
-        parts = StorageParts(on.clock, on.executor, on.log)
-        self.storage = Storage(logs, self.metadata, self.purgatory, parts)
-        self._dispatcher = Dispatcher(self._handlers(), on.log)
-        self.endpoint = Endpoint(
-            on.listener,
+        return Storage(logs, self.purgatory, StorageParts(on.clock, on.executor, on.log))
+
+    def _make_replication(self) -> Replication:
+        on = self._on
+        parts = ReplicationParts(
+            self.view,
+            self.storage,
+            self._membership,
+            on.links,
+            on.clock,
+            on.executor,
+            self._tasks,
+            on.log,
+            lambda: self.lifecycle.broker_epoch,
+            self._configs.own,
+        )
+        replication = Replication(self._config.replication, parts)
+        self._dynamic.add("replication", replication.throttle.set_rates)
+        return replication
+
+    def _make_endpoint(self, listener: ListenerAddress) -> Endpoint:
+        on = self._on
+        return Endpoint(
+            on.new_listener(),
             self._dispatcher,
-            config.endpoint,
-            EndpointParts(on.clock, self._timers, on.executor, on.log, self.storage.fail),
+            replace(self._config.endpoint, listener_name=listener.name),
+            EndpointParts(
+                on.clock, self._timers, on.executor, on.log, self.storage.fail, self._quota
+            ),
         )
+
+    def _make_handlers(self) -> list[Handler]:
+        extra = () if self._observer is None else self._observer.handlers
+        served = handlers(self._handler_parts(), [*extra, *self._groups.handlers])
+        if self._on.intercept is not None:
+            served = list(map(self._on.intercept, served))
+        return served if self._observer is None else list(map(self._observer.watched, served))
+
+    def _make_observer(self, registry: "Registry") -> "BrokerObserver":
+        # Loaded here: most who run a cluster for a test never look at its figures.
+        from barnabas_broker.observation.observer import (  # noqa: PLC0415
+            BrokerObserver,
+            ObservedBroker,
+        )
+
+        on, parts = self._on, (self.view, self.storage, self.replication, self.purgatory)
+        broker = ObservedBroker(*parts, self._health, lambda: self._endpoints, self._config)
+        return BrokerObserver(registry, broker, on.clock, on.executor, on.rng)
+
+    def _handler_parts(self) -> HandlerParts:
+        config, on = self._config, self._on
+        forwarder = Forwarder(self._forward)
+        creation = TopicCreation(forwarder, self._applier, self.view)
+        return HandlerParts(
+            view=self.view,
+            storage=self.storage,
+            purgatory=self.purgatory,
+            forwarder=forwarder,
+            producer_ids=ProducerIds(
+                self._membership, config.node_id, lambda: self.lifecycle.broker_epoch
+            ),
+            create_topics=creation.create if config.auto_create_topics else None,
+            clock=on.clock,
+            executor=on.executor,
+            tasks=self._tasks,
+            fetch_bytes_max=config.fetch_bytes_max,
+            fetch_session_slots=config.fetch_session_slots,
+            described_partition_count_max=config.described_partition_count_max,
+            is_rack_aware=config.is_rack_aware,
+            rng=on.rng,
+            static_configs=config.static_configs,
+            log_levels=on.log.levels,
+            moves=self._moves,
+        )
+
+    # --- what others ask
 
     @property
-    def address(self) -> tuple[str, int]:
+    def lifecycle(self) -> Lifecycle:
+        assert self._lifecycle is not None, "the broker was started"
+        return self._lifecycle
+
+    @property
+    def advertised(self) -> Sequence[ListenerAddress]:
         """Where clients reach it."""
-        node = self.metadata.node
-        return node.host, node.port
+        return self._advertised
 
-    async def start(self) -> None:
-        """Open the logs, then the listener: who can connect is served."""
-        try:
-            await self.storage.open()
-            _, port = await self.endpoint.open(self._config.host, self._config.port)
-        except BaseException:
-            await self.storage.close()
-            self._timers.close()
-            raise
-        node = self.metadata.node
-        self.metadata.node = BrokerNode(node.node_id, node.host, port, node.rack)
-        upkeep = Upkeep(self.storage, self._on.clock, self._on.executor, self._config)
-        upkeep.start(self._supervisor)
-        self._supervisor.start("cleaner", lambda: self._clean(upkeep))
-
-    async def stop(self) -> None:
-        """Take no more requests, then leave the disk as after a clean shutdown."""
-        await self.endpoint.close()
-        await self._dispatcher.close()
-        await self._tasks.stop()
-        await self._supervisor.stop()
-        await self.storage.close()
-        self.endpoint.abort_connections()
-        self._timers.close()
-
-    async def _clean(self, upkeep: Upkeep) -> None:
-        # Loaded here: nobody who connects should wait for what has all the time in the world.
-        await asyncio.sleep(_CLEANER_DELAY_S)
-        from barnabas_core.log.cleaner.settings import CleanerSettings  # noqa: PLC0415
-        from barnabas_core.runtime.cleaner_task import CleanerHooks, CleanerTask  # noqa: PLC0415
-
-        on, logs = self._on, self.storage.logs
-        settings = self._config.cleaner or CleanerSettings()
-        hooks = CleanerHooks(upkeep.retain_log, self.storage.fail)
-        await CleanerTask(logs, on.executor, on.clock, on.log, settings, hooks).run()
+    @property
+    def internal_address(self) -> Address:
+        """Where its links are, with the port that was really bound."""
+        assert self._server is not None, "the broker was started"
+        return self._server.address
 
     async def wait_lost(self) -> None:
         """Returns when there is no log directory left to serve from."""
         await self.storage.all_lost.wait()
 
-    def _handlers(self) -> list[Handler]:
-        storage, metadata = self.storage, self.metadata
-        partitions = storage.partitions
-        cold_reader = ColdReader(self._on.executor, self._tasks)
-        produce = ProduceHandler(
-            partitions, metadata, storage.writer, self._on.clock, self._on.executor
-        )
-        fetch = FetchHandler(
-            partitions, metadata, self.purgatory, cold_reader, self._config.fetch_bytes_max
-        )
-        creates = self._create_topic if self._config.auto_create_topics else None
-        handlers = [
-            Handler(ApiKey.PRODUCE, produce.handle),
-            Handler(ApiKey.FETCH, fetch.handle),
-            Handler(ApiKey.LIST_OFFSETS, ListOffsetsHandler(partitions, self._on.executor).handle),
-            Handler(ApiKey.METADATA, MetadataHandler(metadata, creates).handle),
-            Handler(ApiKey.INIT_PRODUCER_ID, InitProducerIdHandler(self._on.rng).handle),
-        ]
-        identity = NodeIdentity(metadata.cluster_id, self._config.node_id)
-        return [*handlers, ApiVersionsHandler(handlers, identity).handler]
+    async def wait_applied(self, offset: int) -> None:
+        """Until the metadata record at `offset` is applied; the caller sets the deadline."""
+        await self._applier.wait_applied(offset)
 
-    async def _create_topic(self, name: str) -> ErrorCode:
-        return await self.storage.create_topic(name, self._config.partition_count)
+    # --- life
 
+    async def start(self) -> None:
+        """Returns when clients can use it.
 
-def find_cluster_id(config: BrokerConfig, on: BrokerPorts) -> str:
-    """The cluster that the log directories belong to; a new one if they are new."""
-    for path in config.log_dirs:
+        `OSError` where a listener cannot be bound, `RegistrationRefused` where the cluster will not
+        have it, `LogError` or `DiskError` where no log directory can be used.
+        """
         try:
-            data = on.disk.read(f"{path}/{META_PROPERTIES_FILE}")
-        except DiskError:
-            continue  # opening it will say what is wrong
-        if data is not None:
-            return MetaProperties.decode(data).cluster_id
-    return uuid_text(new_topic_id(on.rng))
+            await self._join()
+            await self._open()
+        except BaseException:
+            await self._close_links()
+            for endpoint in self._endpoints:
+                await endpoint.close()
+            await self._supervisor.stop()
+            if self._is_open:
+                await self.storage.close()
+            self._timers.close()
+            raise
+
+    async def _join(self) -> None:
+        config, on = self._config, self._on
+        for listener, endpoint in zip(config.listeners, self._endpoints, strict=True):
+            _, port = await endpoint.reserve(listener.host, listener.port)
+            self._advertised.extend(self._advertised_as(listener, port))
+        self._server = await on.links.serve(config.internal, self._services())
+        internal = Address(config.internal_host or config.internal.host, self._server.address.port)
+        request = registration_request(
+            config,
+            [*self._advertised, internal_listener(internal)],
+            self._incarnation_id,
+            read_directory_facts(on.disk, config.log_dirs),
+        )
+        parts = LifecycleParts(
+            self._membership,
+            on.clock,
+            on.log,
+            lambda: self._applier.applied_offset,
+            self._offline_directory_ids,
+            lambda: self._live.cordoned_directories(self.storage.logs.directories),
+        )
+        self._lifecycle = Lifecycle(request, config.lifecycle, parts)
+        self._supervisor.start("metadata feed", self._feed.run)
+        await self._lifecycle.register()
+        await self._feed.wait_for(self._lifecycle.broker_epoch + 1)
+
+    async def _open(self) -> None:
+        lifecycle = self.lifecycle
+        self.storage.on_directory_lost = lifecycle.hurry
+        # Only now is it known which topics are compacted: recovery must not guess.
+        image = self._applier.catch_up()
+        self._configs.update(image)
+        await self.storage.open(assigned_in(image, self._config.node_id))
+        self._is_open = True
+        self._supervisor.start("metadata", self._applier.run)
+        self.replication.start(self._supervisor)
+        self._groups.start(self._supervisor)
+        await self._applier.wait_applied(lifecycle.broker_epoch)
+        upkeep = Upkeep(self.storage, self._on.clock, self._on.executor, self._config)
+        upkeep.start(self._supervisor)
+        on = self._on
+        self._supervisor.start(
+            "cleaner",
+            lambda: run_cleaner(self.storage, upkeep, self._live, on.clock, on.executor, on.log),
+        )
+        self._supervisor.start("heartbeats", lifecycle.run)
+        self._supervisor.start("directory assignment", self._assignment.run)
+        self._supervisor.start("replica moves", self._moves.run)
+        await lifecycle.wait_unfenced()
+        await self._applier.wait_until(self._is_seen_unfenced)
+        # Only now: to a client that came earlier there would be no broker in the cluster.
+        for listener, endpoint in zip(self._config.listeners, self._endpoints, strict=True):
+            await endpoint.open(listener.host, listener.port)
+
+    def _is_seen_unfenced(self) -> bool:
+        own = self.view.image.cluster.brokers.get(self._config.node_id)
+        return own is not None and not own.is_fenced
+
+    async def stop(self) -> None:
+        """Hand leadership over, take no more requests, leave the disk as after a clean shutdown."""
+        lifecycle = self.lifecycle
+        if self._config.controlled_shutdown:
+            await lifecycle.leave(self._config.shutdown_timeout_ms)
+        for endpoint in self._endpoints:
+            await endpoint.close()
+        await self._dispatcher.close()
+        await self._tasks.stop()
+        await self._supervisor.stop()
+        await self._close_links()
+        await self.storage.close(lifecycle.broker_epoch)
+        for endpoint in self._endpoints:
+            endpoint.abort_connections()
+        self._timers.close()
+
+    async def kill(self) -> None:
+        """As if the process were killed: nobody is told, and nothing more is written.
+
+        Whoever restarts it first waits for what its threads were in the middle of.
+        """
+        # Before anything is awaited: a log that is offline takes nothing, not even what is staged.
+        for directory in self.storage.logs.directories:
+            directory.fail("the broker was killed")
+        self.lifecycle.standing = Standing.LEFT  # no heartbeat tells of that
+        for endpoint in self._endpoints:
+            endpoint.abort_connections()
+        for endpoint in self._endpoints:
+            await endpoint.close()
+        await self._close_links()
+        await self._dispatcher.close()
+        await self._tasks.stop()
+        await self._supervisor.stop()
+        self._timers.close()
+
+    def _services(self) -> dict[Purpose, Service]:
+        """What other processes of the cluster ask of this one."""
+        ends = ListOffsetsHandler(self.storage.partitions, self.view, self._on.executor)
+        return {
+            **self.replication.services,
+            Purpose.LOG_END: LogEndService(ends.handle),
+            Purpose.BROKER_HEALTH: self._health.service,
+        }
+
+    async def _close_links(self) -> None:
+        await self.replication.close()
+        if self._server is not None:
+            await self._server.close()
+        await self._membership.close()
+        await self._forward.close()
+
+    # --- parts
+
+    async def _apply(self, delta: Delta, image: Image) -> None:
+        self._dynamic.update(image)
+        if self._observer is not None:
+            self._observer.isr_changes.on_delta(delta, self.view.image, image)
+        await self._replicas.apply(delta, image)
+        self._groups.apply()
+        await self.replication.on_brokers_changed(delta.cluster.changed_brokers)
+        self._assignment.apply(delta, image)
+        lifecycle = self._lifecycle
+        if lifecycle is not None and lifecycle.is_fenced:
+            lifecycle.hurry()
+
+    def _advertised_as(self, listener: ListenerAddress, port: int) -> list[ListenerAddress]:
+        """None where others are advertised and this one is not."""
+        wanted = self._config.advertised or (listener,)
+        return [one._replace(port=one.port or port) for one in wanted if one.name == listener.name]
+
+    def _offline_directory_ids(self) -> list[bytes]:
+        directories = self.storage.logs.directories
+        return [one.id for one in directories if not one.is_online and one.meta is not None]

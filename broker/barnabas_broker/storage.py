@@ -1,38 +1,40 @@
 """The broker's logs: opened, created, written, lost.
 
-What lies between the request handlers and the log manager: it knows which topics there are, because
-for now the directories on the disk are all there is to know them from, and it sees to it that
-whoever waits for a log is told when its directory fails.
+What lies between the partitions of this broker and the log manager: it sees to it that whoever
+waits for a log is told when its directory fails.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas_core.log.directories.directory import LogDirectory, new_directory_id
-from barnabas_core.log.environment import LogEnvironment
-from barnabas_core.log.error import LogError
-from barnabas_core.log.log_config import LogConfig
-from barnabas_core.log.manager import LastDirectoryLost, LogManager
-from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.log.segments.file_name import PartitionDirectory
-from barnabas_core.ports import Clock, DiskError, Executor, Rng, TooManyOpenFiles
-from barnabas_core.runtime.log_setup import EventLog, FloodLimit
-from barnabas_core.wire.error_code import ErrorCode
-from barnabas_core.wire.primitive import ZERO_UUID
-
-from barnabas_broker.metadata_memory import MemoryMetadata
+from barnabas_broker.directory_assignment import (
+    DirectoryIdOf,
+    assigned_directory,
+    may_be_offline,
+)
 from barnabas_broker.partitions.partition import Partition
 from barnabas_broker.partitions.purgatory import Purgatory
 from barnabas_broker.partitions.registry import Partitions
 from barnabas_broker.partitions.turn_writer import TurnWriter
-from barnabas_broker.topic_name import is_valid
+from barnabas_core.log.directories.directory import LogDirectory
+from barnabas_core.log.directories.directory_meta import NO_BROKER_EPOCH
+from barnabas_core.log.environment import LogEnvironment
+from barnabas_core.log.log_config import LogConfig
+from barnabas_core.log.manager import LastDirectoryLost, LogManager
+from barnabas_core.log.partition_log import PartitionLog
+from barnabas_core.log.segments.file_name import PartitionDirectory
+from barnabas_core.metadata.partition_image import UNASSIGNED_DIRECTORY
+from barnabas_core.ports import Clock, DiskError, Executor, TooManyOpenFiles
+from barnabas_core.runtime.log_setup import EventLog, FloodLimit
+from barnabas_core.wire.primitive import ZERO_UUID
 
+if TYPE_CHECKING:
+    from barnabas_core.runtime.cleaner_task import CleanerTask
 
-class TopicInPieces(LogError):
-    """Partition directories of one topic name that belong to different topics."""
+T = TypeVar("T")
 
 
 class WatchedLogs(LogManager):
@@ -71,7 +73,6 @@ class Storage:
     def __init__(
         self,
         logs: WatchedLogs,
-        metadata: MemoryMetadata,
         purgatory: Purgatory,
         on: StorageParts,
     ) -> None:
@@ -82,93 +83,168 @@ class Storage:
         """Held while partitions come or go: no checkpoint is written meanwhile."""
         self.all_lost = asyncio.Event()
         """The last log directory has failed: there is nothing left to serve."""
-        self._metadata = metadata
+        self.preferred_directories: dict[tuple[str, int], LogDirectory] = {}
+        """Where partitions are to be made that are not kept yet; the metadata know better."""
+        self.cleaner: CleanerTask | None = None
+        """Once it runs."""
+        self.on_directory_lost: Callable[[], None] = lambda: None
         self._purgatory = purgatory
+        self._under_way: dict[asyncio.Future[Any], None] = {}
+        self._clock = on.clock
         self._executor = on.executor
-        self._log = on.log
-        self._shortages = FloodLimit(on.log, on.clock)
+        self._log = on.log.named("barnabas.storage")
+        self._shortages = FloodLimit(self._log, on.clock)
         logs.watch(self._on_directory_lost)
 
     # -- opening and closing
 
-    async def open(self) -> None:
-        """Open every log and find out from them which topics there are."""
+    async def open(self, directory_id_of: DirectoryIdOf | None = None) -> None:
+        """Open every log there is; which of them are kept, the image will say."""
+        if directory_id_of is not None:
+            self.logs.directory_id_of = directory_id_of
         try:
             await self.logs.open_in_background(self._executor)
         except LastDirectoryLost as lost:
-            raise LastDirectoryLost("; ".join(self.logs.open_failures)) from lost
+            raise LastDirectoryLost("; ".join(self.logs.open_failures) or str(lost)) from lost
         for reason in self.logs.open_failures:
             self._log.error("log directory cannot be opened", reason=reason)
-        found = sorted(self.logs.logs(), key=lambda log: (log.topic, log.partition))
-        for topic, logs in groupby(found, lambda log: log.topic):
-            self._add_found(topic, list(logs))
 
-    async def close(self) -> None:
+    async def close(self, broker_epoch: int = NO_BROKER_EPOCH) -> None:
         """Write what is staged, then leave the directories as after a clean shutdown."""
         await self.writer.drain()
-        self.logs.close()
+        while self._under_way:
+            # Whoever asked for it is gone, but a log may be made or deleted in a thread just now.
+            await asyncio.gather(*self._under_way, return_exceptions=True)
+        self.logs.close(broker_epoch)
 
-    def _add_found(self, topic: str, logs: Sequence[PartitionLog]) -> None:
-        topic_id = self._topic_id(topic, logs)
-        partition_count = logs[-1].partition + 1
-        self._metadata.add_topic(topic, topic_id, partition_count)
-        # Where a crash cut a creation short, this completes it.
-        for index in range(partition_count):
-            self._add(self.logs.create(topic, index, topic_id=topic_id))
+    async def _to_its_end(self, call: Callable[[], T]) -> T:
+        """In a thread; `close` waits for it, whatever becomes of the caller."""
+        running = asyncio.ensure_future(self._executor.in_thread(call))
+        self._under_way[running] = None
+        running.add_done_callback(self._on_ended)
+        return await asyncio.shield(running)
 
-    def _topic_id(self, topic: str, logs: Sequence[PartitionLog]) -> bytes:
-        known = sorted({log.topic_id for log in logs} - {ZERO_UUID})
-        if len(known) > 1:
-            directories = ", ".join(log.dir_path for log in logs)
-            raise TopicInPieces(f"topic {topic} has several topic ids: {directories}")
-        return known[0] if known else new_topic_id(self.logs.environment.rng)
+    def _on_ended(self, running: "asyncio.Future[Any]") -> None:
+        self._under_way.pop(running, None)
+        if not running.cancelled():
+            running.exception()  # whoever waits for it is told; nobody may be left to
 
-    def _add(self, log: PartitionLog) -> None:
-        # The only replica: what it holds is what is committed.
-        log.advance_high_watermark(log.log_end_offset)
-        partition = Partition(log)
+    # -- partitions
+
+    async def keep(
+        self, topic: str, index: int, topic_id: bytes, directory_id: bytes = UNASSIGNED_DIRECTORY
+    ) -> Partition | None:
+        """The partition, its log made if need be; None if its directory failed.
+
+        `directory_id`: where the metadata have it.
+        """
+        found = self.partitions.find(topic, index)
+        if found is not None and found.log.topic_id == topic_id:
+            return found
+        if found is not None:
+            await self.delete(topic, index)
+        log = self.logs.get(topic, index)
+        if log is not None and log.topic_id not in (topic_id, ZERO_UUID):
+            # Of a topic of the same name that was deleted while this broker was away.
+            await self._delete_log(topic, index)
+        directories = self.logs.directories
+        if self.logs.get(topic, index) is None and may_be_offline(directories, directory_id):
+            return None  # another log of it, empty, would not be the replica that others count on
+        directory = assigned_directory(directories, directory_id)
+        if directory is None:
+            preferred = self.preferred_directories.pop((topic, index), None)
+            directory = preferred if preferred is not None and preferred.is_online else None
+        try:
+            log = await self._to_its_end(
+                lambda: self.logs.create(topic, index, topic_id=topic_id, directory=directory)
+            )
+        except DiskError as error:
+            self.fail(error)
+            return None
+        except LastDirectoryLost:
+            return None
+        partition = Partition(log, self._purgatory.wake)
         self.partitions.add(partition)
         if log.is_offline:
             self._lose(partition)
+        return partition
 
-    # -- topics
+    async def delete(self, topic: str, index: int) -> None:
+        """This broker does not keep it any more."""
+        partition = self.partitions.remove(topic, index)
+        if partition is not None:
+            await self.writer.when_idle(partition)
+            partition.resign()
+            self._purgatory.wake_all(partition)
+        if self.logs.get(topic, index) is not None:
+            await self._delete_log(topic, index)
 
-    async def create_topic(self, name: str, partition_count: int) -> ErrorCode:
-        async with self.changing:
-            if self._metadata.topic(name) is not None:
-                return ErrorCode.NONE  # somebody else was faster
-            if not is_valid(name) or self._metadata.colliding(name) is not None:
-                return ErrorCode.INVALID_TOPIC_EXCEPTION
-            # A creation that failed half way is taken up where it stopped.
-            begun = self.logs.get(name, 0)
-            topic_id = new_topic_id(self.logs.environment.rng) if begun is None else begun.topic_id
+    async def set_aside(self, topic: str, index: int) -> None:
+        """A log of which the metadata know nothing, before any partition is kept."""
+        try:
+            await self._to_its_end(lambda: self.logs.set_aside(topic, index))
+        except DiskError as error:
+            self.fail(error)
+
+    async def _delete_log(self, topic: str, index: int) -> None:
+        log = self.logs.get(topic, index)
+        cleaner = self.cleaner if log is not None and log.config.cleanup_compact else None
+        if cleaner is not None:
+            await cleaner.pause(topic, index)
+        try:
+            await self._to_its_end(lambda: self.logs.delete(topic, index))
+        except DiskError as error:
+            self.fail(error)
+        if cleaner is not None:
             try:
-                logs = [
-                    await self._create_log(name, index, topic_id)
-                    for index in range(partition_count)
-                ]
+                await cleaner.forget(topic, index)
             except DiskError as error:
                 self.fail(error)
-                return ErrorCode.KAFKA_STORAGE_ERROR
-            except LastDirectoryLost:
-                return ErrorCode.KAFKA_STORAGE_ERROR
-            self._metadata.add_topic(name, topic_id, partition_count)
-            for log in logs:
-                self._add(log)
-            self._log.info("topic created", topic=name, partitions=partition_count)
-            return ErrorCode.NONE
 
-    async def _create_log(self, topic: str, index: int, topic_id: bytes) -> PartitionLog:
-        return await self._executor.in_thread(
-            lambda: self.logs.create(topic, index, topic_id=topic_id)
-        )
+    async def truncate(
+        self, partition: Partition, offset: int, *, keeps_start: bool = False
+    ) -> None:
+        """Forget what a follower has from `offset` on; below the log's start: forget everything.
+
+        `keeps_start`: the log is empty, and the batch in which it begins is to come whole.
+        """
+        log = partition.log
+        async with self.changing, self.uncleaned(log):
+            await self.writer.when_idle(partition)
+            jobs = self.logs.lowering_jobs({(log.topic, log.partition): offset})
+            try:
+                for job in jobs:
+                    await self._executor.in_thread(job.run)
+                if not log.is_offline:
+                    self._truncate_now(log, offset, log.log_start_offset if keeps_start else None)
+            except DiskError as error:
+                self._on_failed(partition, error)
+
+    def _truncate_now(self, log: PartitionLog, offset: int, log_start: int | None = None) -> None:
+        # On the loop, where nobody reads or stages meanwhile: a few renames, no sync.
+        if log_start is None and log.log_start_offset <= offset <= log.log_end_offset:
+            log.truncate_to(offset, self._clock.now_ms())
+        else:
+            log.truncate_fully_and_start_at(offset, self._clock.now_ms(), log_start)
+
+    @contextlib.asynccontextmanager
+    async def uncleaned(self, log: PartitionLog) -> AsyncIterator[None]:
+        """The cleaner keeps its hands off it."""
+        cleaner = self.cleaner
+        if cleaner is None:
+            yield
+            return
+        await cleaner.pause(log.topic, log.partition)
+        try:
+            yield
+        finally:
+            cleaner.resume(log.topic, log.partition)
 
     # -- what happens to a log
 
     def on_written(self, partition: Partition) -> None:
         """Its end has moved: tell producers, then readers."""
         partition.on_written()
-        self._purgatory.wake(partition)
 
     def _on_failed(self, partition: Partition, error: DiskError) -> None:
         self.fail(error)
@@ -188,18 +264,17 @@ class Storage:
         for partition in self.partitions:
             if partition.log.is_offline and not partition.is_offline:
                 self._lose(partition)
+        self.on_directory_lost()
         if not any(directory.is_online for directory in self.logs.directories):
             self.all_lost.set()
 
-    def _lose(self, partition: Partition) -> None:
-        self._metadata.take_offline(partition.log.topic, partition.log.partition)
-        partition.go_offline()
+    def on_role_changed(self, partition: Partition) -> None:
+        """Whoever waits for it here is to look again."""
         self._purgatory.wake_all(partition)
 
-
-def new_topic_id(rng: Rng) -> bytes:
-    """Random, as directory ids are, and none of the two that Kafka reserves."""
-    return new_directory_id(rng)
+    def _lose(self, partition: Partition) -> None:
+        partition.go_offline()
+        self._purgatory.wake_all(partition)
 
 
 def open_logs(
@@ -207,7 +282,7 @@ def open_logs(
     clock: Clock,
     paths: Sequence[str],
     owner: tuple[str, int],
-    defaults: LogConfig,
+    config_of: Callable[[str], LogConfig],
 ) -> WatchedLogs:
     """A manager for the logs of (cluster id, node id); nothing is opened yet."""
     cluster_id, node_id = owner
@@ -217,5 +292,5 @@ def open_logs(
         paths,
         cluster_id=cluster_id,
         node_id=node_id,
-        config_of=lambda _topic: defaults,
+        config_of=config_of,
     )

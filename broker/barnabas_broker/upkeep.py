@@ -8,13 +8,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
-from barnabas_core.log.partition_log import PartitionLog
-from barnabas_core.ports import Clock, DiskError, Executor
-from barnabas_core.runtime.supervisor import Supervisor
-
 from barnabas_broker.broker_config import BrokerConfig
 from barnabas_broker.partitions.partition import Partition
 from barnabas_broker.storage import Storage
+from barnabas_core.log.partition_log import PartitionLog
+from barnabas_core.ports import Clock, DiskError, Executor
+from barnabas_core.runtime.supervisor import Supervisor
 
 # Partitions that are looked at before the loop gets its turn.
 _STRIDE: Final = 64
@@ -54,7 +53,8 @@ class Upkeep:
         try:
             await self._executor.in_thread(job.run)
         except DiskError as error:
-            self._storage.partitions.fail(partition, error)
+            if not log.is_offline:  # else it was deleted or moved under the job
+                self._storage.partitions.fail(partition, error)
         else:
             if not log.is_offline:
                 log.finish_flush(job, self._clock.now_ms())
@@ -73,17 +73,20 @@ class Upkeep:
 
     async def _retain_when_idle(self, partition: Partition) -> None:
         await self._storage.writer.when_idle(partition)
-        if partition.log.is_offline:
+        log = partition.log
+        if log.is_offline:
             return
         try:
             await self._retain(partition)
         except DiskError as error:
-            self._storage.partitions.fail(partition, error)
+            if not log.is_offline:  # else it was deleted or moved under the job
+                self._storage.partitions.fail(partition, error)
 
     async def _retain(self, partition: Partition) -> None:
         job = partition.log.retention_job(self._clock.now_ms())
         # A segment that was still being filled may have been closed: that writes.
         self._storage.on_written(partition)
+        partition.on_log_start_moved()
         if job is not None:
             await self._executor.in_thread(job.run)
 

@@ -7,44 +7,36 @@ before.
 Missing: transactional ids are answered with COORDINATOR_NOT_AVAILABLE, which clients retry until
 their own time-out; FindCoordinator is not served yet, so that most say at once that transactions
 are not supported. v6 (two-phase commit) is not announced by Kafka either.
-
-Ids come from a random block, not from 0: logs outlive the process, and in them an id that was
-handed out before must not meet its namesake's sequence numbers. The quorum will hand out blocks
-instead.
 """
 
-from typing import Final
-
-from barnabas_core.ports import Rng
+from barnabas_broker.producer_ids import NoProducerId, ProducerIds
 from barnabas_core.server.dispatch import RequestContext
 from barnabas_core.wire.error_code import ErrorCode
 from barnabas_core.wire.messages.init_producer_id_request import InitProducerIdRequest
 from barnabas_core.wire.messages.init_producer_id_response import InitProducerIdResponse
 
-_BLOCK_BITS: Final = 20
-_BLOCK_COUNT: Final = 1 << 42  # ids stay well below 2**63
-
 
 class InitProducerIdHandler:
-    def __init__(self, rng: Rng) -> None:
-        self._rng = rng
-        self._next_id = 0
-        self._block_end = 0
+    def __init__(self, producer_ids: ProducerIds) -> None:
+        self._producer_ids = producer_ids
 
-    def handle(
+    async def handle(
         self, request: InitProducerIdRequest, context: RequestContext
     ) -> InitProducerIdResponse:
         if request.transactional_id is None:
-            return InitProducerIdResponse(producer_id=self._take_id(), producer_epoch=0)
+            return await self._give_id()
         if request.transactional_id == "":
-            return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
-        return InitProducerIdResponse(
-            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, producer_epoch=-1
-        )
+            return _failed(ErrorCode.INVALID_REQUEST)
+        return _failed(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-    def _take_id(self) -> int:
-        if self._next_id == self._block_end:
-            self._next_id = self._rng.randrange(_BLOCK_COUNT) << _BLOCK_BITS
-            self._block_end = self._next_id + (1 << _BLOCK_BITS)
-        self._next_id += 1
-        return self._next_id - 1
+    async def _give_id(self) -> InitProducerIdResponse:
+        try:
+            producer_id = await self._producer_ids.take()
+        except NoProducerId:
+            # Clients take it for a coordinator that is still loading, and ask again.
+            return _failed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+def _failed(error: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=error, producer_epoch=-1)

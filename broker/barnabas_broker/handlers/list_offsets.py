@@ -4,11 +4,18 @@ v2 isolation level; v4 leader epoch; v6 flexible; v7 timestamp -3, the record wi
 timestamp; v8 -4, the earliest offset on this disk; v9 -5, the last offset in the tier; v10
 time-out (for a tier that answers late: there is none, nothing waits); v11 -6, the earliest offset
 that waits for its upload. Without a tier -4 is the log start, and -5 and -6 are unknown (-1).
+
+A new leader whose high watermark has not reached the start of its epoch does not know yet what is
+committed: what may be beyond is OFFSET_NOT_AVAILABLE, LEADER_NOT_AVAILABLE before v5.
 """
 
 from collections.abc import Awaitable
 from typing import Final
 
+from barnabas_broker.absent_partition import absent_partition
+from barnabas_broker.cluster_view import ClusterView
+from barnabas_broker.partitions.partition import Partition
+from barnabas_broker.partitions.registry import Partitions
 from barnabas_core.log.error import LogOffline
 from barnabas_core.ports import DiskError, Executor
 from barnabas_core.server.dispatch import RequestContext
@@ -23,9 +30,6 @@ from barnabas_core.wire.messages.list_offsets_response import (
     ListOffsetsTopicResponse,
 )
 
-from barnabas_broker.partitions.partition import Partition
-from barnabas_broker.partitions.registry import Partitions
-
 LATEST: Final = -1
 EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
@@ -39,13 +43,15 @@ _FIRST_VERSION: Final = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _LEADER_EPOCH_VERSION: Final = 4
+_UNCERTAIN_VERSION: Final = 5
 _READ_COMMITTED: Final = 1
 _UNKNOWN_OFFSET: Final = -1
 
 
 class ListOffsetsHandler:
-    def __init__(self, partitions: Partitions, executor: Executor) -> None:
+    def __init__(self, partitions: Partitions, view: ClusterView, executor: Executor) -> None:
         self._partitions = partitions
+        self._view = view
         self._executor = executor
 
     def handle(
@@ -60,6 +66,8 @@ class ListOffsetsHandler:
             for asked in topic.partitions:
                 partition = self._partitions.find(topic.name, asked.partition_index)
                 error = query.check(partition, asked, is_repeated=asked.partition_index in repeated)
+                if partition is None and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    error = absent_partition(self._view, topic.name, asked.partition_index)
                 answer = ListOffsetsPartitionResponse(asked.partition_index, error)
                 answers.append(answer)
                 if partition is None or error is not ErrorCode.NONE:
@@ -83,9 +91,6 @@ class ListOffsetsHandler:
                 await self._find_record(query, partition, asked.timestamp, answer)
             except LogOffline:
                 answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
-            except DiskError as failure:
-                self._partitions.fail(partition, failure)
-                answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         return response
 
     async def _find_record(
@@ -96,16 +101,25 @@ class ListOffsetsHandler:
         answer: ListOffsetsPartitionResponse,
     ) -> None:
         log = partition.log
-        if timestamp == MAX_TIMESTAMP:
-            found = await self._executor.in_thread(log.max_timestamp_offset)
-        else:
-            found = await self._executor.in_thread(lambda: log.offset_for_timestamp(timestamp))
-        visible_end = partition.visible_end(read_committed=query.read_committed)
-        # What is not visible yet is not found either.
-        if found is not None and found.offset < visible_end:
+        try:
+            if timestamp == MAX_TIMESTAMP:
+                found = await self._executor.in_thread(log.max_timestamp_offset)
+            else:
+                found = await self._executor.in_thread(lambda: log.offset_for_timestamp(timestamp))
+        except DiskError as failure:
+            if not log.is_offline:  # else it was deleted or moved meanwhile
+                self._partitions.fail(partition, failure)
+            answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            return
+        if found is None:
+            return
+        if found.offset < partition.visible_end(read_committed=query.read_committed):
             answer.timestamp = found.timestamp_ms
             answer.offset = found.offset
             query.set_epoch(answer, found.leader_epoch)
+        elif _is_uncertain(partition):
+            answer.error_code = query.uncertain
+        # Else it is not visible yet, and so not found either.
 
 
 class _Query:
@@ -116,6 +130,12 @@ class _Query:
     def __init__(self, version: int, read_committed: bool) -> None:  # noqa: FBT001
         self.version = version
         self.read_committed = read_committed
+
+    @property
+    def uncertain(self) -> ErrorCode:
+        if self.version < _UNCERTAIN_VERSION:
+            return ErrorCode.LEADER_NOT_AVAILABLE
+        return ErrorCode.OFFSET_NOT_AVAILABLE
 
     def check(
         self, partition: Partition | None, asked: ListOffsetsPartition, *, is_repeated: bool
@@ -130,12 +150,14 @@ class _Query:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if partition.log.is_offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        return partition.check_leader_epoch(asked.current_leader_epoch)
+        return partition.check_leader(asked.current_leader_epoch)
 
     def answer_special(
         self, partition: Partition, timestamp: int, answer: ListOffsetsPartitionResponse
     ) -> None:
-        if timestamp == LATEST:
+        if timestamp == LATEST and _is_uncertain(partition):
+            answer.error_code = self.uncertain
+        elif timestamp == LATEST:
             answer.offset = partition.visible_end(read_committed=self.read_committed)
             self.set_epoch(answer, partition.leader_epoch)
         elif timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -148,6 +170,11 @@ class _Query:
         # Older versions cannot say it, and refuse to be encoded with it.
         if self.version >= _LEADER_EPOCH_VERSION:
             answer.leader_epoch = leader_epoch
+
+
+def _is_uncertain(partition: Partition) -> bool:
+    leadership = partition.leadership
+    return leadership is not None and partition.high_watermark < leadership.start_offset
 
 
 def _repeated(indexes: list[int]) -> frozenset[int]:

@@ -1,10 +1,9 @@
-"""Which partitions this broker leads, by topic name and number."""
+"""Which partitions this broker keeps, by topic name and number."""
 
 from collections.abc import Callable, Iterator
 
-from barnabas_core.ports import DiskError
-
 from barnabas_broker.partitions.partition import Partition
+from barnabas_core.ports import DiskError
 
 
 class Partitions:
@@ -24,3 +23,6 @@ class Partitions:
 
     def find(self, topic: str, index: int) -> Partition | None:
         return self._partitions.get((topic, index))
+
+    def remove(self, topic: str, index: int) -> Partition | None:
+        return self._partitions.pop((topic, index), None)

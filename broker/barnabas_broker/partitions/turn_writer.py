@@ -7,14 +7,14 @@ thread, else in a thread. Then those who wait for the records are told: producer
 """
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from barnabas_broker.partitions.partition import Partition
 from barnabas_core.log.write import PendingWrite
 from barnabas_core.ports import DiskError, Executor, TooManyOpenFiles
-
-from barnabas_broker.partitions.partition import Partition
 
 INLINE_BYTES_MAX: Final = 256 * 1024
 # All inline writes of a turn together: half a millisecond of copying.
@@ -34,6 +34,7 @@ class TurnWriter:
         self._on_failed = on_failed
         self._dirty: deque[Partition] = deque()
         self._writing: dict[Partition, asyncio.Future[None]] = {}
+        self._held: dict[Partition, None] = {}
 
     def mark(self, partition: Partition) -> None:
         """Something was staged in it: write it at the end of this turn."""
@@ -49,13 +50,26 @@ class TurnWriter:
         self._end_turn()
         while self._writing or self._dirty:
             # Each end is noted by a callback, which may have marked the partition again.
-            await asyncio.gather(*self._writing.values(), return_exceptions=True)
+            for writing in list(self._writing.values()):
+                await _ended(writing)
             self._end_turn()
 
     async def when_idle(self, partition: Partition) -> None:
         """Wait until no write of it is under way; the next begins at the end of a turn."""
         while (writing := self._writing.get(partition)) is not None:
-            await asyncio.gather(writing, return_exceptions=True)
+            await _ended(writing)
+
+    @contextlib.asynccontextmanager
+    async def held(self, partition: Partition) -> AsyncIterator[None]:
+        """No write of it is under way, and none begins meanwhile: what is staged waits."""
+        self._held[partition] = None
+        try:
+            await self.when_idle(partition)
+            yield
+        finally:
+            del self._held[partition]
+            if not partition.log.is_offline:
+                self.mark(partition)
 
     def _end_turn(self) -> None:
         room = _TURN_BYTES_MAX
@@ -63,6 +77,8 @@ class TurnWriter:
             while self._dirty:
                 partition = self._dirty.popleft()
                 partition.is_dirty = False
+                if partition in self._held:
+                    continue  # marked again when it is let go
                 if not partition.is_writing and not partition.log.is_offline:
                     room -= self._write(partition, room)
         finally:
@@ -131,3 +147,8 @@ class TurnWriter:
     def _finish(self, partition: Partition, write: PendingWrite) -> None:
         partition.log.finish_write(write)
         self._on_written(partition)
+
+
+async def _ended(writing: asyncio.Future[None]) -> None:
+    """Wait for it, however it ends. Whoever gives up waiting leaves the write as it is."""
+    await asyncio.gather(asyncio.shield(writing), return_exceptions=True)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
 from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.log.read import LogRead
 from barnabas_core.ports import DiskError
@@ -19,7 +20,6 @@ from barnabas_core.wire.messages.fetch_request import (
     ReplicaState,
 )
 from barnabas_core.wire.messages.fetch_response import FetchResponse, PartitionData
-
 from tests.support.broker_bench import (
     TOPIC,
     TOPIC_ID,
@@ -313,14 +313,14 @@ def test_a_log_that_took_another_way_is_told_where_they_part(tmp_path: Path) -> 
         (request(replica_id=-2), ErrorCode.NONE),
     ],
 )
-def test_sessions_and_replicas_are_answered_as_a_full_cache_does(
+def test_who_gets_no_session_is_answered_without_and_replicas_are_refused(
     tmp_path: Path, asked: FetchRequest, error: ErrorCode
 ) -> None:
     async def scenario(bench: BrokerBench) -> None:
         response = await answered(bench, asked)
         assert (response.error_code, response.session_id) == (error, 0)
 
-    run(tmp_path, scenario)
+    run(tmp_path, scenario, session_slots=0)
 
 
 def test_a_position_that_is_not_in_memory_is_found_in_a_thread(

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from barnabas_core.log.producers.producer_state import AppendOrigin
 from barnabas_core.records.control import end_transaction_batch
 from barnabas_core.wire.error_code import ErrorCode
@@ -15,7 +16,6 @@ from barnabas_core.wire.messages.list_offsets_response import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
 )
-
 from tests.support.broker_bench import TOPIC, BrokerBench, batch, context, run
 
 UNKNOWN = (ErrorCode.NONE, -1, -1, -1)
@@ -148,5 +148,27 @@ def test_an_offline_log_is_a_storage_error(tmp_path: Path, timestamp: int) -> No
     async def scenario(bench: BrokerBench) -> None:
         bench.partition().log.go_offline("gone")
         assert (await at(bench, timestamp))[0] == ErrorCode.KAFKA_STORAGE_ERROR
+
+    run(tmp_path, scenario)
+
+
+def test_a_new_leader_does_not_tell_what_it_does_not_know_yet(tmp_path: Path) -> None:
+    async def scenario(bench: BrokerBench) -> None:
+        start_ms = fill(bench)
+        partition = bench.partition()
+        partition.log.high_watermark = 4
+        assert partition.leadership is not None
+        partition.leadership.start_offset = 6
+        unavailable = (ErrorCode.OFFSET_NOT_AVAILABLE, -1, -1, -1)
+
+        assert await at(bench, -1) == unavailable
+        assert await at(bench, start_ms + 60) == UNKNOWN
+        assert await at(bench, start_ms + 50) == (0, start_ms + 50, 2, 0)
+        assert await at(bench, -2) == (0, -1, 0, 0)
+        assert (await at(bench, -1, version=4))[0] == ErrorCode.LEADER_NOT_AVAILABLE
+        partition.log.high_watermark = 1
+        assert await at(bench, start_ms + 50) == unavailable
+        partition.log.high_watermark = 6
+        assert await at(bench, -1) == (0, -1, 6, 0)
 
     run(tmp_path, scenario)

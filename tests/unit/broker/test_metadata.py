@@ -3,14 +3,17 @@
 import asyncio
 
 import pytest
+
 from barnabas_broker.handlers.metadata import MetadataHandler
-from barnabas_broker.metadata_memory import BrokerNode, MemoryMetadata
+from barnabas_core.server.dispatch import Peer, RequestContext
 from barnabas_core.wire.error_code import ErrorCode
+from barnabas_core.wire.messages.fence_broker_record import FenceBrokerRecord
 from barnabas_core.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from barnabas_core.wire.messages.metadata_response import MetadataResponse
+from barnabas_core.wire.messages.partition_change_record import PartitionChangeRecord
 from barnabas_core.wire.schema import ZERO_UUID
-
 from tests.support.broker_bench import context
+from tests.support.cluster_image import broker, cluster_view, replayed, topic
 
 FIRST_ID, SECOND_ID = b"1" * 16, b"2" * 16
 
@@ -19,18 +22,26 @@ class Cluster:
     """Two topics, and a way to create more."""
 
     def __init__(self, *, creates: bool = True) -> None:
-        self.metadata = MemoryMetadata("cluster", BrokerNode(1, "host", 9092, "rack"))
-        self.metadata.add_topic("first", FIRST_ID, 2)
-        self.metadata.add_topic("__consumer_offsets", SECOND_ID, 1)
+        self.view = cluster_view(
+            [
+                broker(rack="rack"),
+                *topic("first", FIRST_ID, [(1,), (1,)]),
+                *topic("__consumer_offsets", SECOND_ID),
+            ]
+        )
         self.created: list[str] = []
-        self.handler = MetadataHandler(self.metadata, self._create if creates else None)
+        self.handler = MetadataHandler(self.view, self._create if creates else None)
 
-    async def _create(self, name: str) -> ErrorCode:
-        self.created.append(name)
-        if name == "refused":
-            return ErrorCode.INVALID_REPLICATION_FACTOR
-        self.metadata.add_topic(name, name.encode().ljust(16), 1)
-        return ErrorCode.NONE
+    async def _create(self, names: list[str]) -> dict[str, ErrorCode]:
+        self.created += names
+        errors = dict.fromkeys(names, ErrorCode.NONE)
+        for name in names:
+            if name == "refused":
+                errors[name] = ErrorCode.INVALID_REPLICATION_FACTOR
+            else:
+                records = topic(name, name.encode().ljust(16))
+                self.view.image = replayed(records, self.view.image)[1]
+        return errors
 
     def ask(self, request: MetadataRequest, version: int = 12) -> MetadataResponse:
         async def scenario() -> MetadataResponse:
@@ -145,20 +156,54 @@ def test_operations_are_told_to_those_who_ask() -> None:
     assert untold.cluster_authorized_operations == -(2**31)
 
 
-def test_a_partition_without_a_disk_has_no_leader() -> None:
+def test_a_partition_without_a_leader_says_so_and_names_its_lost_replicas() -> None:
     cluster = Cluster()
-    cluster.metadata.take_offline("first", 1)
+    change = PartitionChangeRecord(partition_id=1, topic_id=FIRST_ID, leader=-1)
+    fence = FenceBrokerRecord(id=1, epoch=1)
+    cluster.view.image = replayed([change, fence], cluster.view.image)[1]
 
-    healthy, lost = cluster.ask(named("first")).topics[0].partitions
+    response = cluster.ask(named("first"))
 
-    assert (healthy.error_code, healthy.leader_id) == (0, 1)
-    assert (lost.error_code, lost.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
-    assert lost.offline_replicas == [1]
+    first, second = response.topics[0].partitions
+    assert (first.error_code, first.leader_id) == (0, 1)
+    assert (second.error_code, second.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+    assert (second.leader_epoch, second.offline_replicas) == (1, [1])
+    assert response.brokers == [], "a fenced broker is none that clients could use"
 
 
-def test_names_that_look_the_same_in_metrics_collide() -> None:
-    metadata = Cluster().metadata
-    metadata.add_topic("a.b", b"3" * 16, 1)
+def test_brokers_are_named_by_the_listener_that_the_client_came_by() -> None:
+    elsewhere = RequestContext(12, 1, "test", Peer("192.0.2.1", 4711, "OTHER"))
 
-    assert metadata.colliding("a_b") == "a.b"
-    assert metadata.colliding("a-b") is None
+    response = Cluster().handler.handle(MetadataRequest([]), elsewhere)
+
+    assert isinstance(response, MetadataResponse)
+    assert response.brokers == []
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_a_leader_without_the_clients_listener_is_none(version: int) -> None:
+    elsewhere = RequestContext(version, 1, "test", Peer("192.0.2.1", 4711, "OTHER"))
+
+    response = Cluster().handler.handle(named("first"), elsewhere)
+
+    assert isinstance(response, MetadataResponse)
+    partition = response.topics[0].partitions[0]
+    error = ErrorCode.LISTENER_NOT_FOUND if version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
+    assert (partition.error_code, partition.leader_id) == (error, -1)
+
+
+def test_the_oldest_clients_see_only_replicas_that_they_can_reach() -> None:
+    cluster = Cluster()
+    records = topic("wide", b"w" * 16, [(1, 2)])
+    cluster.view.image = replayed(records, cluster.view.image)[1]
+
+    (oldest,) = cluster.ask(named("wide"), 0).topics[0].partitions
+    (newer,) = cluster.ask(named("wide"), 1).topics[0].partitions
+
+    assert (oldest.error_code, oldest.leader_id) == (ErrorCode.REPLICA_NOT_AVAILABLE, 1)
+    assert (oldest.replica_nodes, oldest.isr_nodes) == ([1], [1])
+    assert (newer.error_code, newer.replica_nodes) == (ErrorCode.NONE, [1, 2])
+
+
+def test_a_topic_that_is_asked_for_twice_is_answered_once() -> None:
+    assert len(Cluster().ask(named("first", "first")).topics) == 1

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from barnabas_broker.broker_config import BrokerConfig
-from barnabas_broker.metadata_memory import BrokerNode, MemoryMetadata
 from barnabas_broker.partitions.partition import Partition
 from barnabas_broker.partitions.purgatory import Purgatory
 from barnabas_broker.storage import Storage, StorageParts, open_logs
@@ -13,13 +12,14 @@ from barnabas_broker.upkeep import Upkeep
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.producers.producer_state import AppendOrigin
+from barnabas_core.ports.link import Address
 from barnabas_core.runtime.disk import RealDisk
 from barnabas_core.runtime.executor import SystemExecutor
 from barnabas_core.runtime.log_setup import EventLog
 from barnabas_core.runtime.rng import SeededRng
 from barnabas_core.runtime.timers import Timers
-
 from tests.support.broker_bench import batch
+from tests.support.cluster_image import cluster_view, topic
 from tests.support.manual_clock import ManualClock
 
 
@@ -29,15 +29,21 @@ class UpkeepBench:
         self.clock = ManualClock()
         self.timers = Timers(self.clock)
         self.executor = SystemExecutor()
-        config = BrokerConfig(log_dirs=(str(path),), topic_defaults=topic_defaults)
+        config = BrokerConfig(
+            node_id=1,
+            cluster_id="cluster",
+            log_dirs=(str(path),),
+            listeners=(),
+            internal=Address("broker", 1),
+            controllers=(),
+        )
         environment = LogEnvironment(RealDisk(), SeededRng(1))
         logs = open_logs(
-            environment, self.clock, config.log_dirs, ("cluster", 1), config.topic_defaults
+            environment, self.clock, config.log_dirs, ("cluster", 1), lambda _: topic_defaults
         )
-        metadata = MemoryMetadata("cluster", BrokerNode(1, "host", 9092))
         purgatory = Purgatory(self.timers)
         parts = StorageParts(self.clock, self.executor, EventLog(level="error"))
-        self.storage = Storage(logs, metadata, purgatory, parts)
+        self.storage = Storage(logs, purgatory, parts)
         self.upkeep = Upkeep(self.storage, self.clock, self.executor, config)
 
     @property
@@ -66,7 +72,11 @@ def play(
         bench = UpkeepBench(path, topic_defaults or LogConfig())
         await bench.storage.open()
         try:
-            await bench.storage.create_topic("t", 1)
+            partition = await bench.storage.keep("t", 0, b"t" * 16)
+            assert partition is not None
+            image = cluster_view(topic("t", b"t" * 16)).partition("t", 0)
+            assert image is not None
+            partition.lead(1, image, 0)
             await scenario(bench)
             await bench.storage.close()
         finally:

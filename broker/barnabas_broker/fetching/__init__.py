@@ -1,0 +1,1 @@
+"""Reading for consumers: sessions, targets, and the wait for more."""

@@ -1,0 +1,1 @@
+"""The broker as it is seen from outside: figures, readiness."""

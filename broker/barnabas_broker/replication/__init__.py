@@ -1,0 +1,1 @@
+"""Replication between brokers: followers subscribe, leaders send, acknowledgements come back."""

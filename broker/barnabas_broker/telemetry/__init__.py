@@ -1,0 +1,1 @@
+"""Metrics that clients push (KIP-714), and that Prometheus gets with the broker's own."""
