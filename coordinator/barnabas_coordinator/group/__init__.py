@@ -1,0 +1,1 @@
+"""The group coordinator: classic groups, consumer groups, and the offsets of both."""

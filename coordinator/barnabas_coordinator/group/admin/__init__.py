@@ -1,0 +1,1 @@
+"""Groups as administrators see them: listed, described, deleted."""
