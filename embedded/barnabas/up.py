@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import uvloop
-from barnabas_core.runtime.disk import raise_file_limit
-from barnabas_core.runtime.log_setup import EventLog, LogFormat
 
-from barnabas.cluster import ClusterError, EmbeddedCluster
+from barnabas.async_cluster import AsyncCluster
+from barnabas.cluster_error import ClusterError
+from barnabas.cluster_options import ClusterOptions
+from barnabas_core.runtime.disk import raise_file_limit
+from barnabas_core.runtime.heap import keep_heap_small
+from barnabas_core.runtime.log_setup import EventLog, LogFormat
 
 # A thread that waits for the interpreter gets it after this long, not after 5 ms: the loop shares
 # it with threads that read and write files.
 _SWITCH_INTERVAL_S = 0.0005
+_SETTLED_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class UpOptions:
     port: int
     advertised_host: str | None
     data: str | None
+    brokers: int
+    metrics_port: int | None
     log_format: LogFormat
     log_level: str
 
@@ -47,26 +53,38 @@ async def _up(options: UpOptions) -> int:
         loop.add_signal_handler(number, end.set)
     log = EventLog(form=options.log_format, level=options.log_level)
     loop.set_exception_handler(lambda _, context: _report(log, context))
-    cluster = EmbeddedCluster(
-        data=options.data,
-        host=options.host,
-        port=options.port,
-        advertised_host=options.advertised_host,
-        log=log,
+    cluster = AsyncCluster(
+        ClusterOptions(
+            data=options.data,
+            host=options.host,
+            port=options.port,
+            advertised_host=options.advertised_host,
+            brokers=options.brokers,
+            metrics_port=options.metrics_port,
+            log=log,
+            with_faults=False,
+        )
     )
     async with cluster:
         _say_where(cluster, options)
-        # What was loaded at the start stays for good: the collector need not look at it again.
-        gc.collect()
-        gc.freeze()
-        lost = loop.create_task(cluster.broker.wait_lost())
+        # Not now: the first to connect should not wait for it.
+        loop.call_later(_SETTLED_S, _settle)
+        lost = loop.create_task(cluster.wait_lost())
         lost.add_done_callback(lambda _: end.set())
+        heap = loop.create_task(keep_heap_small())
         await end.wait()
-        is_lost = cluster.broker.storage.all_lost.is_set()
+        is_lost = lost.done()
         lost.cancel()
+        heap.cancel()
     if is_lost:
         print("barnabas: the data directory failed", file=sys.stderr)
     return int(is_lost)
+
+
+def _settle() -> None:
+    """What was loaded at the start stays for good: the collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _report(log: EventLog, context: dict[str, Any]) -> None:
@@ -78,7 +96,7 @@ def _report(log: EventLog, context: dict[str, Any]) -> None:
         log.error(context["message"])
 
 
-def _say_where(cluster: EmbeddedCluster, options: UpOptions) -> None:
+def _say_where(cluster: AsyncCluster, options: UpOptions) -> None:
     address = cluster.bootstrap_servers
     kept = (
         f"in {options.data}" if options.data else "nowhere: gone at the end (--data DIR keeps it)"
@@ -90,4 +108,7 @@ def _say_where(cluster: EmbeddedCluster, options: UpOptions) -> None:
         f"Python:    confluent_kafka.Producer({{'bootstrap.servers': '{address}'}})",
         "Ctrl-C to stop.",
     ]
+    if cluster.metrics_address is not None:
+        host, port = cluster.metrics_address
+        lines.insert(2, f"metrics:   http://{host}:{port}/metrics")
     print("\n".join(lines), flush=True)
