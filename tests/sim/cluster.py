@@ -7,7 +7,6 @@ from typing import get_args
 
 from barnabas_core.raft import CLIENT, Message, NodeId, RaftNode, ReplicaKey
 from barnabas_core.raft.message import Body
-
 from tests.sim.invariant import Invariants
 from tests.sim.machine import Machine, MachineSetup
 from tests.sim.memory_log import SnapshotStore

@@ -12,7 +12,6 @@ from random import Random
 from typing import TypeAlias
 
 from barnabas_core.raft.ready import Append, HardState, LogWrite
-
 from tests.sim.memory_log import MemoryLog, Snapshot
 from tests.sim.scheduler import Scheduler
 

@@ -26,7 +26,6 @@ from barnabas_core.raft import (
 from barnabas_core.raft.message import Body, VoteRequest, VoteResponse
 from barnabas_core.raft.ready import Append, Truncate
 from barnabas_core.raft.record import Batch, VotersChange
-
 from tests.sim.memory_log import MemoryLog, Snapshot
 
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from barnabas_core.raft import (
     SnapshotTaken,
 )
 from barnabas_core.raft.identity import Endpoint
-
 from tests.sim.disk import Disk, Write
 from tests.sim.memory_log import MemoryLog, Snapshot, SnapshotStore
 

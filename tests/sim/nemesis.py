@@ -12,7 +12,6 @@ from barnabas_core.raft.message import (
     VoteRequest,
     VoteResponse,
 )
-
 from tests.sim.cluster import Cluster
 from tests.sim.machine import Machine
 

@@ -10,7 +10,6 @@ from random import Random
 
 from barnabas_core.raft.identity import NodeId
 from barnabas_core.raft.message import Message
-
 from tests.sim.scheduler import Scheduler
 
 Deliver = Callable[[Message], None]

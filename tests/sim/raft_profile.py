@@ -15,7 +15,6 @@ from barnabas_core.raft import (
     Voter,
     VoterSet,
 )
-
 from tests.sim.cluster import Cluster, NodeFactory
 from tests.sim.invariant import Coverage, InvariantBroken
 from tests.sim.machine import MachineSetup, Pace

@@ -1,31 +1,19 @@
 """The simulator itself: it repeats what it did, and it finds what is wrong."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from tests.sim import raft_profile
 from tests.sim.broken import RARE_VARIANTS, VARIANTS
-from tests.sim.invariant import Coverage, check
+from tests.sim.invariant import check
+from tests.sim.own_process import python
+from tests.sim.sim_profile import Outcome, Total
 
-ROOT = Path(__file__).parents[2]
 SEEDS = 40
 BROKEN_SEEDS = 1_000
 RARE_SEEDS = 5_000
 TRACES = "from tests.sim.raft_profile import run; print([run(seed).trace for seed in range(3)])"
-
-
-def python(*arguments: str, hash_seed: str) -> str:
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    command = [sys.executable, *arguments]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_the_command_runs_seeds_and_says_what_it_saw() -> None:
@@ -68,11 +56,13 @@ def test_a_failure_names_the_command_that_replays_it(
 ) -> None:
     from tests.sim import __main__ as command
 
-    def fail_at_three(seed: int) -> raft_profile.Run:
-        check(seed != 3, "three is", "out")
-        return raft_profile.run(seed)
+    raft = command.PROFILES["raft"]
 
-    monkeypatch.setitem(command.PROFILES, "raft", fail_at_three)
+    def fail_at_three(seed: int) -> Outcome:
+        check(seed != 3, "three is", "out")
+        return raft.run(seed)
+
+    monkeypatch.setitem(command.PROFILES, "raft", replace(raft, run=fail_at_three))
 
     assert command._run_all("raft", 2, 100) == 1
 
@@ -85,5 +75,7 @@ def test_a_failure_names_the_command_that_replays_it(
 def test_too_little_trouble_fails_a_long_run(capsys: pytest.CaptureFixture[str]) -> None:
     from tests.sim import __main__ as command
 
-    assert not command._print_coverage(Coverage(), command.FLOOR_SEEDS)
+    raft = command.PROFILES["raft"]
+
+    assert not command._print_coverage(raft, Total(), raft.floor_seeds)
     assert "BELOW THE FLOOR" in capsys.readouterr().out
