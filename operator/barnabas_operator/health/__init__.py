@@ -1,0 +1,1 @@
+"""The running cluster as the operator sees it: ClusterHealth over links, Kafka's admin protocol."""

@@ -1,0 +1,1 @@
+"""One round for one resource: look, plan, act, tell. Idempotent, and never waits for anything."""

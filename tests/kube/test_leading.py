@@ -1,0 +1,130 @@
+"""Who leads, on a real Kubernetes API: the lease, and the whole process behind it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from barnabas_core.runtime.clock import SystemClock
+from barnabas_core.runtime.log_setup import EventLog
+from barnabas_operator.kube.client import Kube
+from barnabas_operator.kube.lease import Lease, LeaseTimes
+from barnabas_operator.kube.paths import path_of
+from barnabas_operator.process import serve
+from barnabas_operator.settings import Settings
+from tests.support.operator_lab import OperatorLab, connected, in_lab, small_cluster
+from tools.kube.apiserver import ApiServer
+from tools.kube.local_process import free_ports
+
+TIMES = LeaseTimes(lasts_ms=1_500, renew_deadline_ms=1_000, retry_ms=100)
+DEADLINE_S = 60
+
+
+def run(path: Path, scenario: Callable[[Kube], Awaitable[None]]) -> None:
+    async def go() -> None:
+        kube = await connected(path)
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                await scenario(kube)
+        finally:
+            await kube.close()
+
+    asyncio.run(go())
+
+
+def lease(kube: Kube, namespace: str, holder: str) -> Lease:
+    return Lease(kube, SystemClock(), (namespace, "lease"), holder, TIMES)
+
+
+def test_one_of_two_holds_the_lease(kube_api: ApiServer, kube_namespace: str) -> None:
+    async def scenario(kube: Kube) -> None:
+        first, second = (lease(kube, kube_namespace, one) for one in ("first", "second"))
+
+        await first.acquire()
+        assert first.is_held
+        assert not await second.try_once()
+        assert not second.is_held
+
+        await first.release()
+        assert await second.try_once()
+        assert not await first.try_once()
+
+    run(kube_api.kubeconfig, scenario)
+
+
+def test_a_lease_that_is_not_renewed_passes_on_after_its_holder_stopped(
+    kube_api: ApiServer, kube_namespace: str
+) -> None:
+    async def scenario(kube: Kube) -> None:
+        first, second = (lease(kube, kube_namespace, one) for one in ("first", "second"))
+        await first.acquire()
+
+        await second.acquire()
+
+        assert not first.is_held, "it stopped before another could begin"
+        assert not await first.try_once()
+        await first.keep()
+
+    run(kube_api.kubeconfig, scenario)
+
+
+def test_a_lease_that_is_renewed_is_kept(kube_api: ApiServer, kube_namespace: str) -> None:
+    async def scenario(kube: Kube) -> None:
+        first, second = (lease(kube, kube_namespace, one) for one in ("first", "second"))
+        await first.acquire()
+        keeping = asyncio.create_task(first.keep())
+
+        for _ in range(25):
+            assert not await second.try_once()
+            await asyncio.sleep(0.1)
+
+        assert first.is_held
+        keeping.cancel()
+
+    run(kube_api.kubeconfig, scenario)
+
+
+def test_the_process_leads_watches_and_lets_go(
+    kube_api: ApiServer, kube_namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kube_api.kubeconfig))
+    (port,) = free_ports(1)
+
+    async def scenario(lab: OperatorLab) -> None:
+        await lab.kill()
+        settings = Settings(
+            namespaces=(lab.namespace,),
+            own_namespace=lab.namespace,
+            pod_name="operator-1",
+            metrics_port=port,
+        )
+        end = asyncio.Event()
+        process = asyncio.create_task(serve(settings, lab.kube, EventLog(level="error"), end))
+        await lab.kube.create(
+            f"/apis/barnabas.dev/v1alpha1/namespaces/{lab.namespace}/kafkaclusters",
+            small_cluster(),
+        )
+
+        while not (await lab.status()).get("clusterId") or len(await lab.pods()) < 8:
+            assert not process.done(), process
+            await asyncio.sleep(0.1)
+        metrics = await _get(port, "/metrics")
+        assert "barnabas_operator_leads 1" in metrics
+        assert "200 OK" in await _get(port, "/healthz")
+        end.set()
+        assert await process == 0
+
+        held = await lab.kube.get(path_of("Lease", lab.namespace, "barnabas-operator"))
+        assert held is not None
+        assert held["spec"].get("holderIdentity", "") == ""
+
+    in_lab(kube_api, kube_namespace, scenario)
+
+
+async def _get(port: int, path: str) -> str:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+    found = await reader.read()
+    writer.close()
+    return found.decode()
