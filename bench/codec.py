@@ -19,10 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from barnabas_core.wire.catalog import module_name
-from barnabas_core.wire.codec import decode, decoder, encode
 from kio.serial import entity_reader, entity_writer
 
+from barnabas_core.wire.catalog import module_name
+from barnabas_core.wire.codec import decode, decoder, encode
 from bench.codec_case import Case, cases
 from bench.report import replace_section
 

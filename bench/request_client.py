@@ -20,9 +20,9 @@ class Result:
     def rate(self) -> float:
         return len(self.latencies_s) / self.seconds
 
-    def percentile_ms(self, percent: int) -> float:
+    def percentile_ms(self, percent: float) -> float:
         ordered = sorted(self.latencies_s)
-        return ordered[len(ordered) * percent // 100] * 1000
+        return ordered[int(len(ordered) * percent / 100)] * 1000
 
 
 class Client(asyncio.Protocol):

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import cast
 
 import uvloop
+from confluent_kafka import Consumer, Producer, TopicPartition
+
 from barnabas_core.records.builder import build_batch
 from barnabas_core.wire.frame import encode_request
 from barnabas_core.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -31,8 +33,6 @@ from barnabas_core.wire.messages.produce_request import (
     TopicProduceData,
 )
 from barnabas_core.wire.schema import Message
-from confluent_kafka import Consumer, Producer, TopicPartition
-
 from bench.request_client import drive
 
 PROGRAM = Path(sys.executable).parent / "barnabas"
@@ -69,7 +69,9 @@ class Server:
 @contextmanager
 def running() -> Iterator[Server]:
     command = [str(PROGRAM), "up", "--port", "0", "--ephemeral"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    # As it is installed: compiled, whatever a developer's shell says about that.
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     try:
         host, _, port = process.stdout.readline().removeprefix("bootstrap: ").rpartition(":")
