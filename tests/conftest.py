@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 pytest_plugins = ["tests.support.external"]
 
 SOAK = os.environ.get("BARNABAS_SOAK", "") not in ("", "0")
+KUBERNETES = os.environ.get("BARNABAS_KUBERNETES", "") not in ("", "0")
 
 # The examples of `default` are the same on each run, so a change is judged by itself and not by
 # its luck; `soak` draws new ones, and prints what replays a failure.
@@ -35,11 +36,20 @@ settings.load_profile("soak" if SOAK else "default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if SOAK:
-        return
     for item in items:
-        if item.get_closest_marker("soak"):
+        if not SOAK and item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.skip(reason="long count: runs with `make soak`"))
+        target = kubernetes_target(item)
+        if target and not KUBERNETES:
+            item.add_marker(
+                pytest.mark.skip(reason=f"a real Kubernetes: runs with `make {target}`")
+            )
+
+
+def kubernetes_target(item: pytest.Item) -> str | None:
+    """`e2e` of a test in tests/e2e, `kube` of one in tests/kube, nothing of any other."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    return folder if folder in ("e2e", "kube") else None
 
 
 def folder_of(node_id: str) -> str:

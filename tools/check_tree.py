@@ -15,6 +15,7 @@ SOURCE_ROOTS = (
     "broker",
     "controller",
     "coordinator",
+    "coordinator",
     "operator",
     "pipeline",
     "embedded",

@@ -1,13 +1,19 @@
-"""Real clients judge the server: each writes a million records and reads them back."""
+"""Real clients judge the server: each writes many records, most a million, and reads them back."""
 
+import asyncio
+import itertools
 import os
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import aiokafka
+import kafka
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.support.barnabas_process import running_barnabas
 from tests.support.external import JavaRuntime
@@ -15,6 +21,8 @@ from tests.support.process import Child
 from tools.fetch import Kcat
 
 MILLION = 1_000_000
+THOUSANDS = 20_000  # for clients in pure Python
+NUMBERED = [(number, b"%d" % number, b"record %d" % number) for number in range(THOUSANDS)]
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +126,71 @@ def test_librdkafka_writes_and_reads_a_million_records(bootstrap: str) -> None:
     consumer.close()
 
 
+def test_aiokafka_writes_and_reads(bootstrap: str) -> None:
+    async def scenario() -> list[tuple[int, bytes | None, bytes | None]]:
+        partition = aiokafka.TopicPartition("by-aiokafka", 0)
+        producer = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True)
+        async with producer:
+            for number in range(THOUSANDS):
+                key, value = b"%d" % number, b"record %d" % number
+                sent = await producer.send("by-aiokafka", value, key=key, partition=0)
+            assert (await sent).offset == THOUSANDS - 1
+        consumer = aiokafka.AIOKafkaConsumer(bootstrap_servers=bootstrap)
+        async with consumer:
+            consumer.assign([partition])
+            await consumer.seek_to_beginning(partition)
+            assert await consumer.end_offsets([partition]) == {partition: THOUSANDS}
+            found: list[tuple[int, bytes | None, bytes | None]] = []
+            while len(found) < THOUSANDS:
+                batches = await consumer.getmany(timeout_ms=60_000)
+                assert batches, f"nothing more after {len(found)} records"
+                found += [(it.offset, it.key, it.value) for it in batches[partition]]
+            return found
+
+    assert asyncio.run(scenario()) == NUMBERED
+
+
+def test_kafka_python_writes_and_reads(bootstrap: str) -> None:
+    partition = kafka.TopicPartition("by-kafka-python", 0)
+    producer = kafka.KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+    for number in range(THOUSANDS):
+        key, value = b"%d" % number, b"record %d" % number
+        sent = producer.send("by-kafka-python", value, key=key, partition=0)
+    assert sent.get(60).offset == THOUSANDS - 1
+    producer.close()
+
+    consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, consumer_timeout_ms=60_000)
+    consumer.assign([partition])
+    consumer.seek_to_beginning(partition)
+    assert consumer.end_offsets([partition]) == {partition: THOUSANDS}
+    records = itertools.islice(consumer, THOUSANDS)
+    found = [(record.offset, record.key, record.value) for record in records]
+    consumer.close()
+
+    assert found == NUMBERED
+
+
+def test_kafka_python_follows_many_partitions_in_a_session(bootstrap: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic("many", 50, 1)])["many"].result(60)
+    partitions = [kafka.TopicPartition("many", index) for index in range(50)]
+    producer = kafka.KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+    consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, consumer_timeout_ms=60_000)
+    consumer.assign(partitions)
+    consumer.seek_to_beginning(*partitions)
+
+    found = []
+    for number in range(100):
+        producer.send("many", b"%d" % number, partition=number * 7 % 50).get(60)
+        found += [record.value for record in itertools.islice(consumer, 1)]
+    producer.close()
+    consumer.close()
+
+    assert found == [b"%d" % number for number in range(100)]
+
+
 def consumer_of(bootstrap: str) -> Consumer:
-    """One that assigns partitions by itself; it would wait for a coordinator to commit offsets."""
+    """One that assigns partitions by itself, and commits nothing."""
     settings = {"bootstrap.servers": bootstrap, "group.id": "never joined"}
     return Consumer({**settings, "enable.auto.commit": False})
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+
 from barnabas_core.log.cleaner.settings import CleanerSettings
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
@@ -17,7 +18,6 @@ from barnabas_core.records.control import end_transaction_batch
 from barnabas_core.runtime.cleaner_task import CleanerTask
 from barnabas_core.runtime.executor import SystemExecutor
 from barnabas_core.runtime.log_setup import EventLog
-
 from tests.support.dump_log import Dump, batch_field, dump_directory
 from tests.support.external import JavaRuntime
 from tests.support.log_directory import append, open_logs

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Message, TopicPartition
+
 from barnabas_core.log.index.transaction_index import AbortedTransaction
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
@@ -17,8 +19,6 @@ from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.records.batch import BatchHeader
 from barnabas_core.records.record import Record
 from barnabas_core.wire.primitive import uuid_text
-from confluent_kafka import Consumer, Message, TopicPartition
-
 from tests.support.dump_log import batch_field, dump_directory, dump_files
 from tests.support.external import JavaRuntime
 from tests.support.kafka_node import KafkaNode

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+
 from barnabas_core.log.producers.producer_append import AppendOrigin, ProducerError
 from barnabas_core.log.producers.producer_state import ProducerState
 from barnabas_core.records.batch import parse_header
@@ -43,7 +44,6 @@ from barnabas_core.wire.messages.write_txn_markers_request import (
     WriteTxnMarkersRequest,
 )
 from barnabas_core.wire.messages.write_txn_markers_response import WriteTxnMarkersResponse
-
 from tests.support.external import JavaRuntime
 from tests.support.kafka_node import KafkaNode
 from tests.support.producer_history import SEQUENCE_COUNT, Batch

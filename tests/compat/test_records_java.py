@@ -5,13 +5,13 @@ from pathlib import Path
 from random import Random
 
 import pytest
+
 from barnabas_core.ports import Buffer
 from barnabas_core.records.batch import BatchHeader, check_batch, split_batches
 from barnabas_core.records.builder import BatchBuilder
 from barnabas_core.records.compression import LEVELS, Compression
 from barnabas_core.records.control import end_transaction_batch
 from barnabas_core.records.record import Header, Record, iter_records
-
 from tests.support.dump_log import Dump, batch_field, dump_files
 from tests.support.external import JavaRuntime
 from tests.support.kafka_node import KafkaNode

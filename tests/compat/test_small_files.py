@@ -7,6 +7,8 @@ same. What it knows of its producers must be what we find when we replay its log
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
+
 from barnabas_core.log.directories.checkpoint import (
     CLEANER_FILE,
     HIGH_WATERMARK_FILE,
@@ -33,8 +35,6 @@ from barnabas_core.log.producers.producer_entry import unpack_entries
 from barnabas_core.log.producers.producer_snapshot import decode_snapshot, encode_snapshot
 from barnabas_core.log.producers.producer_state import ProducerState
 from barnabas_core.records.batch import split_batches
-from confluent_kafka import Producer
-
 from tests.support.external import JavaRuntime
 from tests.support.kafka_node import CLUSTER_ID, KafkaNode
 

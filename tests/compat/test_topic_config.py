@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from barnabas_core.config.error import ConfigError
-from barnabas_core.config.source import ConfigSource
-from barnabas_core.log.log_config import LogConfig
 from confluent_kafka import KafkaException
 from confluent_kafka.admin._config import ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 
+from barnabas_core.config.error import ConfigError
+from barnabas_core.config.source import ConfigSource
+from barnabas_core.log.log_config import LogConfig
 from tests.support.external import JavaRuntime
 from tests.support.kafka_node import KafkaNode
 

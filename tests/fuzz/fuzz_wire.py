@@ -25,7 +25,6 @@ with atheris.instrument_imports(include=["barnabas_core.wire"]):
     from barnabas_core.wire.error import DecodeError
     from barnabas_core.wire.messages.request_header import RequestHeader
     from barnabas_core.wire.schema import Message
-
     from tools.check_vectors import Vector, parse_vector, read_vectors
 
 LIMITS = {"-max_total_time": 600, "-timeout": 10, "-rss_limit_mb": 2048}

@@ -7,9 +7,12 @@ clients of the other tests speak a few versions only.
 from collections.abc import Iterator
 
 import pytest
+
+from barnabas_broker.shards.group_router import MANY_GROUPS, ONE_GROUP
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.record import iter_records
 from barnabas_core.wire.api import API_BY_KEY, ApiKey
+from barnabas_core.wire.error_code import ErrorCode
 from barnabas_core.wire.messages.api_versions_request import ApiVersionsRequest
 from barnabas_core.wire.messages.api_versions_response import ApiVersionsResponse
 from barnabas_core.wire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
@@ -30,12 +33,28 @@ from barnabas_core.wire.messages.produce_request import (
     TopicProduceData,
 )
 from barnabas_core.wire.messages.produce_response import ProduceResponse
-
+from barnabas_core.wire.schema import Struct
+from tests.support.admin_requests import ADMIN_REQUESTS, TOPIC, admin_request
 from tests.support.barnabas_process import running_barnabas
 from tests.support.raw_client import RawClient
 
-TOPIC = "versions"
 TIME_MS = 1_700_000_000_000
+# Their tests are below, or of those who serve them.
+TESTED_BY_THEMSELVES = frozenset(
+    (
+        ApiKey.PRODUCE,
+        ApiKey.FETCH,
+        ApiKey.LIST_OFFSETS,
+        ApiKey.METADATA,
+        ApiKey.API_VERSIONS,
+        ApiKey.INIT_PRODUCER_ID,
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+        ApiKey.PUSH_TELEMETRY,
+        *(ONE_GROUP + tuple(MANY_GROUPS)),
+        ApiKey.LIST_GROUPS,
+        ApiKey.FIND_COORDINATOR,
+    )
+)
 FETCH_BY_ID = PRODUCE_BY_ID = 13
 METADATA_BY_ID = 10
 
@@ -212,3 +231,55 @@ def test_init_producer_id(client: RawClient, version: int) -> None:
 
     assert (first.error_code, first.producer_epoch) == (0, 0)
     assert second.producer_id != first.producer_id
+
+
+def test_every_api_that_is_announced_is_asked_here(client: RawClient) -> None:
+    answer = client.ask(ApiVersionsRequest("tests", "1.0"), 4, ApiVersionsResponse)
+
+    announced = {ApiKey(one.api_key) for one in answer.api_keys}
+    assert announced <= TESTED_BY_THEMSELVES | ADMIN_REQUESTS.keys()
+    assert announced >= ADMIN_REQUESTS.keys()
+
+
+@pytest.mark.parametrize(
+    ("key", "version"), [(key, version) for key in ADMIN_REQUESTS for version in served(key)]
+)
+def test_admin_apis(client: RawClient, topic_id: bytes, key: ApiKey, version: int) -> None:
+    answer = client.ask(admin_request(key, version), version, API_BY_KEY[key].response)
+
+    # It came in the right version and order, or it would not have been decoded.
+    assert errors_in(answer) <= EXPECTED.get(key, NO_ERROR), errors_in(answer)
+
+
+NO_ERROR = frozenset((ErrorCode.NONE,))
+EXPECTED = {
+    ApiKey.DELETE_TOPICS: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    ApiKey.CREATE_ACLS: {ErrorCode.SECURITY_DISABLED},
+    ApiKey.DESCRIBE_ACLS: {ErrorCode.SECURITY_DISABLED},
+    ApiKey.DELETE_ACLS: {ErrorCode.SECURITY_DISABLED},
+    ApiKey.ALTER_REPLICA_LOG_DIRS: {ErrorCode.LOG_DIR_NOT_FOUND},
+    ApiKey.ELECT_LEADERS: {ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED},
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: {
+        ErrorCode.NONE,
+        ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
+    },
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: {ErrorCode.NONE, ErrorCode.RESOURCE_NOT_FOUND},
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: {ErrorCode.RESOURCE_NOT_FOUND},
+    ApiKey.UPDATE_FEATURES: {ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION},
+    ApiKey.UNREGISTER_BROKER: {ErrorCode.BROKER_ID_NOT_REGISTERED},
+    ApiKey.ADD_RAFT_VOTER: {ErrorCode.DUPLICATE_VOTER, ErrorCode.UNSUPPORTED_VERSION},
+    ApiKey.REMOVE_RAFT_VOTER: {ErrorCode.VOTER_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION},
+}
+
+
+def errors_in(struct: Struct) -> frozenset[ErrorCode]:
+    """All that the answer and its parts say."""
+    found = set()
+    for field in type(struct).FIELDS:
+        value = getattr(struct, field.name)
+        if field.name == "error_code":
+            found.add(ErrorCode(value))
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, Struct):
+                found |= errors_in(part)
+    return frozenset(found)

@@ -11,6 +11,8 @@ from contextlib import closing
 from typing import TypeVar, cast
 
 import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
 from barnabas_core.records.batch import (
     BatchHeader,
     check_batch,
@@ -31,8 +33,6 @@ from barnabas_core.wire.messages.produce_request import (
     TopicProduceData,
 )
 from barnabas_core.wire.messages.produce_response import ProduceResponse
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
-
 from tests.support.record_samples import (
     plain_bytes,
     plain_record,

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from barnabas_core.wire.messages.api_versions_request import ApiVersionsRequest
 from barnabas_core.wire.messages.api_versions_response import ApiVersionsResponse
-
 from tests.support.barnabas_process import PROGRAM, running_barnabas
 from tests.support.raw_client import RawClient
 
@@ -58,7 +58,7 @@ def test_it_ends_cleanly_when_it_is_asked_to(tmp_path: Path, number: signal.Sign
         child.process.send_signal(number)
 
         assert child.process.wait(60) == 0
-        assert (data / ".kafka_cleanshutdown").exists()
+        assert (data / "node-1" / ".kafka_cleanshutdown").exists()
         assert "Traceback" not in child.output()
 
 
@@ -122,7 +122,8 @@ def test_a_data_directory_that_is_not_writable_is_one_clear_line() -> None:
 
 def test_the_data_directory_of_another_node_is_refused(tmp_path: Path) -> None:
     meta = "version=1\ncluster.id=another-cluster\nnode.id=7\n"
-    (tmp_path / "meta.properties").write_text(meta)
+    (tmp_path / "node-1").mkdir()
+    (tmp_path / "node-1" / "meta.properties").write_text(meta)
 
     status, complaint = complain("up", "--port", "0", "--data", str(tmp_path))
 
@@ -131,10 +132,20 @@ def test_the_data_directory_of_another_node_is_refused(tmp_path: Path) -> None:
     assert "belongs to node 7" in complaint
 
 
+def test_a_directory_of_a_single_node_is_not_taken_for_a_clusters(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1\ncluster.id=a\nnode.id=1\n")
+
+    status, complaint = complain("up", "--port", "0", "--data", str(tmp_path))
+
+    assert status == 1
+    assert len(complaint.splitlines()) == 1
+    assert "barnabas serve" in complaint
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("up", "--brokers", "3"),
+        ("up", "--brokers", "0"),
         ("up", "--port", "70000"),
         ("up", "--data", "x", "--ephemeral"),
         (),

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import TopicPartition
+
 from barnabas import EmbeddedCluster
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.record import iter_records
@@ -25,8 +27,6 @@ from barnabas_core.wire.messages.produce_request import (
     TopicProduceData,
 )
 from barnabas_core.wire.messages.produce_response import ProduceResponse
-from confluent_kafka import TopicPartition
-
 from tests.support.librdkafka import consumer, produce, read
 from tests.support.raw_client import RawClient
 

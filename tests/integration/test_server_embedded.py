@@ -8,29 +8,36 @@ import threading
 from pathlib import Path
 
 import pytest
-from barnabas import ClusterError, EmbeddedCluster
+
+from barnabas import AsyncCluster, ClusterError, EmbeddedCluster
 from barnabas_core.wire.messages.api_versions_request import ApiVersionsRequest
 from barnabas_core.wire.messages.api_versions_response import ApiVersionsResponse
 from barnabas_core.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from barnabas_core.wire.messages.metadata_response import MetadataResponse
-
 from tests.support.raw_client import RawClient
 
 
-def address_of(cluster: EmbeddedCluster) -> tuple[str, int]:
+def address_of(cluster: EmbeddedCluster | AsyncCluster) -> tuple[str, int]:
     host, _, port = cluster.bootstrap_servers.rpartition(":")
     return host, int(port)
 
 
+def cluster_threads() -> int:
+    """Another test's cluster may live as long as the session does."""
+    return [thread.name for thread in threading.enumerate()].count("barnabas")
+
+
 def test_it_serves_from_a_thread_of_its_own() -> None:
+    before = cluster_threads()
     with EmbeddedCluster() as cluster, RawClient(address_of(cluster)) as client:
         assert client.ask(ApiVersionsRequest("raw", "1"), 3, ApiVersionsResponse).error_code == 0
         assert cluster.data is not None
         data = Path(cluster.data)
         assert data.exists()
+        assert cluster_threads() == before + 1
 
     assert not data.exists()
-    assert "barnabas" not in [thread.name for thread in threading.enumerate()]
+    assert cluster_threads() == before
 
 
 def test_it_serves_on_the_running_loop() -> None:
@@ -87,7 +94,7 @@ def test_the_address_is_known_only_while_it_runs() -> None:
     with pytest.raises(ClusterError, match="not running"):
         _ = cluster.bootstrap_servers
     with cluster, pytest.raises(ClusterError, match="running already"):
-        asyncio.run(cluster.start())
+        cluster.start()
 
 
 def test_neither_grpc_nor_protobuf_nor_the_log_renderer_is_loaded() -> None:

@@ -5,6 +5,7 @@ import io
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import uvloop
+
 from barnabas_core.log.read import LogRead, MemorySlice
 from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.runtime.executor import SystemExecutor
@@ -19,6 +21,7 @@ from barnabas_core.runtime.listener import SystemListener
 from barnabas_core.runtime.log_setup import EventLog
 from barnabas_core.runtime.timers import Timers
 from barnabas_core.server.api_versions import ApiVersionsHandler, NodeIdentity
+from barnabas_core.server.connection_quota import ConnectionLimits
 from barnabas_core.server.dispatch import Dispatcher, Handler, RequestContext
 from barnabas_core.server.endpoint import Endpoint, EndpointConfig, EndpointParts
 from barnabas_core.wire.api import ApiKey
@@ -30,7 +33,6 @@ from barnabas_core.wire.messages.fetch_response import (
     FetchResponse,
     PartitionData,
 )
-
 from tests.support.raw_client import ConnectionClosed, RawClient
 
 ANSWER_BYTES = 8 * 1024 * 1024
@@ -126,7 +128,7 @@ def test_a_slow_reader_does_not_stop_the_others(loop_factory: LoopFactory) -> No
 
 def test_connections_beyond_the_bound_are_refused(loop_factory: LoopFactory) -> None:
     with (
-        running(EndpointConfig(connection_count_max=2), loop_factory) as server,
+        running(EndpointConfig(limits=ConnectionLimits(count_max=2)), loop_factory) as server,
         RawClient(server.address) as first,
         RawClient(server.address) as second,
     ):
@@ -141,6 +143,37 @@ def test_connections_beyond_the_bound_are_refused(loop_factory: LoopFactory) -> 
         with RawClient(server.address) as fourth:
             assert fourth.ask(HELLO, 3, ApiVersionsResponse).error_code == 0
         assert "too many" in server.lines.getvalue()
+
+
+def test_connections_from_one_address_are_bounded(loop_factory: LoopFactory) -> None:
+    limits = ConnectionLimits(address_count_max=5, address_overrides={"127.0.0.1": 1})
+    with (
+        running(EndpointConfig(limits=limits), loop_factory) as server,
+        RawClient(server.address) as first,
+    ):
+        assert first.ask(HELLO, 3, ApiVersionsResponse).error_code == 0
+
+        with RawClient(server.address) as second:
+            assert second.is_closed()
+        assert "max.connections.per.ip" in server.lines.getvalue()
+
+
+def test_who_connects_too_fast_is_served_all_the_same(loop_factory: LoopFactory) -> None:
+    limits = ConnectionLimits(rate_max=10)
+    with running(EndpointConfig(limits=limits), loop_factory) as server, ExitStack() as clients:
+        for _ in range(15):
+            client = clients.enter_context(RawClient(server.address))
+            assert client.ask(HELLO, 3, ApiVersionsResponse).error_code == 0
+
+
+def test_with_a_negative_bound_nobody_is_idle(loop_factory: LoopFactory) -> None:
+    with (
+        running(EndpointConfig(idle_ms_max=-1), loop_factory) as server,
+        RawClient(server.address) as client,
+    ):
+        for _ in range(20):
+            assert client.ask(HELLO, 3, ApiVersionsResponse).error_code == 0
+        assert server.endpoint.connection_count == 1
 
 
 def test_an_idle_connection_is_closed_and_a_busy_one_is_not(loop_factory: LoopFactory) -> None:
@@ -204,6 +237,10 @@ def test_a_large_request_that_stalls_gives_way_to_those_that_wait(
             answer = good.ask(request, 11, FetchResponse)
 
         assert len(answer.responses) == 1
+        # The answer may be here before the server has let go of its request.
+        deadline = time.monotonic() + 30
+        while server.endpoint.large_bytes and time.monotonic() < deadline:
+            time.sleep(0.001)
         assert server.endpoint.large_bytes == 0
         assert "stalled" in server.lines.getvalue()
 

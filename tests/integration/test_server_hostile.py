@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from barnabas_core.records.builder import build_batch
 from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.wire.api import API_BY_KEY
@@ -25,9 +28,6 @@ from barnabas_core.wire.messages.produce_request import (
 )
 from barnabas_core.wire.messages.produce_response import ProduceResponse
 from barnabas_core.wire.schema import Message
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.support.barnabas_process import running_barnabas
 from tests.support.process import Child
 from tests.support.raw_client import ConnectionClosed, RawClient

@@ -35,7 +35,6 @@ def test_a_second_start_keeps_the_data(tmp_path: Path, crash: bool) -> None:
 def test_topics_keep_their_ids_and_partitions(tmp_path: Path) -> None:
     from barnabas_core.wire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
     from barnabas_core.wire.messages.metadata_response import MetadataResponse
-
     from tests.support.raw_client import RawClient
 
     def describe(bootstrap: str, *names: str) -> tuple[str | None, dict[str | None, bytes]]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from barnabas_core.wire.catalog import message_class, message_names
 from barnabas_core.wire.codec import decode
-
 from tools import check_vectors
 
 VECTORS = Path(__file__).parent / "vectors"

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from barnabas_broker.fetching.reading import FetchParts
 from barnabas_broker.handlers.fetch import FetchHandler
 from barnabas_broker.handlers.list_offsets import ListOffsetsHandler
 from barnabas_broker.handlers.produce import ProduceHandler
-from barnabas_broker.metadata_memory import BrokerNode, MemoryMetadata
 from barnabas_broker.partitions.cold_reader import ColdReader
 from barnabas_broker.partitions.partition import Partition
 from barnabas_broker.partitions.purgatory import Purgatory
@@ -30,8 +30,10 @@ from barnabas_core.runtime.supervisor import TaskList
 from barnabas_core.runtime.timers import Timers
 from barnabas_core.server.deferred import Deferred
 from barnabas_core.server.dispatch import Peer, RequestContext
+from tests.support.cluster_image import broker, cluster_view, topic
 
 T = TypeVar("T")
+
 TOPIC = "topic"
 TOPIC_ID = bytes(range(16))
 
@@ -47,12 +49,14 @@ class BrokerBench:
         config: LogConfig | None = None,
         disk: Disk | None = None,
         response_bytes_max: int = 55 * 1024 * 1024,
+        session_slots: int = 1000,
+        is_rack_aware: bool = False,
     ) -> None:
         self.clock = SystemClock()
         self.timers = Timers(self.clock)
         self.executor = SystemExecutor()
-        self.metadata = MemoryMetadata("cluster", BrokerNode(1, "127.0.0.1", 9092))
-        self.metadata.add_topic(TOPIC, TOPIC_ID, partition_count)
+        replicas = [(1,)] * partition_count
+        self.view = cluster_view([broker(), *topic(TOPIC, TOPIC_ID, replicas)])
         self.purgatory = Purgatory(self.timers)
         self.failures: list[tuple[Partition, DiskError]] = []
         self.partitions = Partitions(self._on_failed)
@@ -63,12 +67,23 @@ class BrokerBench:
         log = EventLog()
         cold_reader = ColdReader(self.executor, TaskList(log))
         self.produce = ProduceHandler(
-            self.partitions, self.metadata, self.writer, self.clock, self.executor
+            self.partitions,
+            self.view,
+            self.writer,
+            self.clock,
+            self.executor,
+            self.purgatory,
         )
-        self.fetch = FetchHandler(
-            self.partitions, self.metadata, self.purgatory, cold_reader, response_bytes_max
+        parts = FetchParts(
+            self.partitions,
+            self.view,
+            self.purgatory,
+            cold_reader,
+            response_bytes_max,
+            is_rack_aware,
         )
-        self.list_offsets = ListOffsetsHandler(self.partitions, self.executor)
+        self.fetch = FetchHandler(parts, session_slots, self.clock, SeededRng(2))
+        self.list_offsets = ListOffsetsHandler(self.partitions, self.view, self.executor)
 
     def close(self) -> None:
         self.timers.close()
@@ -91,11 +106,15 @@ class BrokerBench:
     def _open(self, path: str, index: int, config: LogConfig) -> None:
         now_ms = self.clock.now_ms()
         loaded = create_partition(self.environment.disk, path, TOPIC, index, TOPIC_ID, now_ms)
-        self.partitions.add(Partition(PartitionLog(self.environment, loaded, config, now_ms)))
+        log = PartitionLog(self.environment, loaded, config, now_ms)
+        partition = Partition(log, self.purgatory.wake)
+        image = self.view.partition(TOPIC, index)
+        assert image is not None
+        partition.lead(self.view.node_id, image, now_ms)
+        self.partitions.add(partition)
 
     def _on_written(self, partition: Partition) -> None:
         partition.on_written()
-        self.purgatory.wake(partition)
 
     def _on_failed(self, partition: Partition, error: DiskError) -> None:
         self.failures.append((partition, error))

@@ -20,7 +20,6 @@ from barnabas_core.records.builder import build_batch
 from barnabas_core.records.control import ControlType, control_type, end_transaction_batch
 from barnabas_core.records.record import Record
 from barnabas_core.runtime.rng import SeededRng
-
 from tests.support.dirty_log import Pair, StoredBatch, read_batches
 from tests.support.fake_disk import FakeDisk
 from tests.support.manual_clock import ManualClock

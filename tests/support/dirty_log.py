@@ -28,7 +28,6 @@ from barnabas_core.records.builder import build_batch
 from barnabas_core.records.compression import Compression
 from barnabas_core.records.control import end_transaction_batch
 from barnabas_core.records.record import Record, iter_records
-
 from tests.support.manual_clock import ManualClock
 
 Pair = tuple[bytes | None, bytes | None]

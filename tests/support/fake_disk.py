@@ -292,6 +292,11 @@ class FakeDisk:
         node = self._find(path)
         return len(node.seen) if isinstance(node, FileNode) else None
 
+    def space(self, path: str) -> tuple[int, int]:
+        self.step()
+        self._maybe_fail(path)
+        return 1 << 40, 1 << 39
+
     def modified_ms(self, path: str) -> int:
         return self._file(path).modified_ms
 

@@ -13,7 +13,6 @@ from barnabas_core.records.batch import BatchHeader, check_batch, split_batches
 from barnabas_core.records.record import Record, iter_records
 from barnabas_core.runtime.disk import RealDisk
 from barnabas_core.runtime.rng import SeededRng
-
 from tests.support.manual_clock import ManualClock
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"

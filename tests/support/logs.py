@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LogManager
 from barnabas_core.ports import Disk
-
 from tests.support.manual_clock import ManualClock
 from tests.support.small_log import NOW_MS, new_environment
 

@@ -11,5 +11,8 @@ class ManualClock:
     def monotonic_ms(self) -> int:
         return self.at_ms
 
+    def monotonic_ns(self) -> int:
+        return self.at_ms * 1_000_000
+
     def advance(self, by_ms: int) -> None:
         self.at_ms += by_ms

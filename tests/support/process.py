@@ -1,23 +1,24 @@
 """Programs that a test starts and that must never outlive it.
 
 A child dies with the test run even when that is killed: Linux sends it SIGKILL (PR_SET_PDEATHSIG).
+It asks for that itself, in a first program that then becomes the real one: asked for between fork
+and exec (`preexec_fn`), Python would have to fork, which gRPC's threads in the test do not survive.
 """
 
-import ctypes
 import os
-import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+_DIE_WITH_PARENT = """\
+import ctypes, os, signal, sys
 PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _die_with_parent() -> None:
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 
 class Child:
@@ -29,12 +30,11 @@ class Child:
         self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                command,
+                [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=os.environ | (environment or {}),
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 the call is safe in a forked child
             )
 
     def output(self) -> str:

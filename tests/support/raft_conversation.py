@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 
 from barnabas_core.raft import RaftConfig, Resign
 from barnabas_core.raft.message import AddVoterRequest, RemoveVoterRequest, UpgradeVersionRequest
-
 from tests.support.raft_lab import Lab, key
 from tests.support.raft_transcript import text_of
 

@@ -28,7 +28,6 @@ from barnabas_core.raft import (
 )
 from barnabas_core.raft.identity import Endpoint
 from barnabas_core.raft.message import Body
-
 from tests.sim.memory_log import MemoryLog, Snapshot, SnapshotStore
 
 START_MS = 1_000

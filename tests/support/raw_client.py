@@ -20,8 +20,14 @@ class ConnectionClosed(Exception):
 class RawClient:
     """One connection. Answers must come in the order of the requests; `ask` checks that."""
 
-    def __init__(self, address: tuple[str, int], client_id: str | None = "raw") -> None:
-        self._socket = socket.create_connection(address, timeout=TIMEOUT_S)
+    def __init__(
+        self,
+        address: tuple[str, int],
+        client_id: str | None = "raw",
+        *,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self._socket = socket.create_connection(address, timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._client_id = client_id
         self._correlation_id = 0

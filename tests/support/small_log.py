@@ -12,7 +12,6 @@ from barnabas_core.records.batch import BatchHeader, check_batch, split_batches
 from barnabas_core.records.builder import build_batch
 from barnabas_core.records.compression import Compression
 from barnabas_core.runtime.rng import SeededRng
-
 from tests.support.fake_disk import FakeDisk
 
 DIR = "/logs/orders-0"

@@ -1,8 +1,9 @@
 """Random messages: a strategy for any struct at any version, made from its rows."""
 
+from hypothesis import strategies as st
+
 from barnabas_core.wire.catalog import message_class, message_names
 from barnabas_core.wire.schema import Field, Message, Struct, Tags
-from hypothesis import strategies as st
 
 UUID_BYTES = 16
 _FIRST_FREE_TAG = 100

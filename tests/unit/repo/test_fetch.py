@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tools.fetch import cache, java, kafka, kcat
-from tools.fetch.cache import CannotFetch, cached
+from barnabas_pipeline.fetch import cache, jars, java
+from barnabas_pipeline.fetch.cache import CannotFetch, cached
+from tools.fetch import kafka, kcat
+from tools.fetch.jars import SINGLE_LOCK
 
 
 @pytest.fixture(autouse=True)
@@ -103,10 +105,12 @@ def test_a_java_that_does_not_start_is_passed_over(
 
 
 def test_every_jar_is_pinned_with_a_checksum() -> None:
-    locked = kafka.read_lock()
+    locked = {**jars.read_lock(kafka.LOCK), **jars.read_lock(SINGLE_LOCK)}
 
     assert f"org.apache.kafka:kafka_2.13:{kafka.KAFKA_VERSION}" in locked
     assert f"org.apache.kafka:kafka-tools:{kafka.KAFKA_VERSION}" in locked
+    for version in kafka.OLD_CLIENT_VERSIONS:
+        assert f"org.apache.kafka:kafka-clients:{version}" in locked
     assert all(len(checksum) == 64 for checksum in locked.values())
 
 
@@ -115,11 +119,11 @@ def test_a_jar_that_is_not_what_the_lock_says_is_refused(tmp_path: Path) -> None
     jar = tmp_path / "good-1.0.jar"
 
     jar.write_bytes(b"good")
-    kafka.check(checksums, tmp_path)
+    jars.check(checksums, tmp_path)
 
     jar.write_bytes(b"evil")
     with pytest.raises(CannotFetch, match=r"org\.example:good:1\.0"):
-        kafka.check(checksums, tmp_path)
+        jars.check(checksums, tmp_path)
 
 
 def test_kcat_on_the_path_is_taken_as_it_is(
