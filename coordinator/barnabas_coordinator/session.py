@@ -5,7 +5,8 @@ milliseconds everybody else gets a turn. Deadlines are looked at only when all t
 decided, and when the broker has been heard of all the time: a cut link must not expire members that
 did send heartbeats, nor must a coordinator that was stopped for a while.
 
-While too few replicas are in sync, what would write is refused and the shard's time stands still.
+While too few replicas are in sync, what would write is refused and the shard's time stands still;
+afterwards every member has its full time, as after loading.
 """
 
 import asyncio
@@ -115,11 +116,14 @@ class Session:
 
     def on_writable(self, is_writable: bool) -> None:  # noqa: FBT001 - as it was sent
         now_ms = self._on.clock.monotonic_ms()
-        if is_writable:
-            self._time.go_on(now_ms)
-            self._has_work.set()
-        else:
+        if not is_writable:
             self._time.stop(now_ms)
+        elif self._time.stands:
+            self._time.go_on(now_ms)
+            if self.is_loaded:  # else loading will arm them
+                # Before anything expires: a heartbeat that was refused was a sign of life, too.
+                self._shard.machine.on_writable(self._env())
+            self._has_work.set()
 
     def on_epoch(self, leader_epoch: int) -> None:
         self.leader_epoch = leader_epoch

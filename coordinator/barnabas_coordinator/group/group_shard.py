@@ -87,6 +87,11 @@ class GroupShard:
     def on_loaded(self, env: Env) -> list[Decision]:
         return _all(part.on_loaded(self.state, env) for part in PARTS)
 
+    def on_writable(self, env: Env) -> None:
+        for part in PARTS:
+            if part.arm_members is not None:
+                part.arm_members(self.state, env)
+
     def would_write(self, request: Request, env: Env) -> bool:
         if request.api_key == ApiKey.CONSUMER_GROUP_HEARTBEAT:
             return not is_plain_heartbeat(self.state, request)

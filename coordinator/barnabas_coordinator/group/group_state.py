@@ -132,6 +132,8 @@ class Part:
     on_deadline: Mapping[str, OnDeadline] = field(default_factory=dict)
     """By kind."""
     on_loaded: Callable[[GroupState, Env], Sequence[Decision]] = _nothing
+    arm_members: Callable[[GroupState, Env], None] | None = None
+    """Every deadline by which a member must be heard of, with its full length."""
     on_image: Callable[[GroupState, Image, Env], Sequence[Decision]] = _nothing
     """(state, the image before, env with the new one)"""
     on_done: Mapping[str, Callable[[GroupState, str, Any, Env], Sequence[Decision]]] = field(

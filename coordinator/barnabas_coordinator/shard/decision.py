@@ -135,6 +135,10 @@ class Machine(Protocol):
         """All records are replayed: arm every deadline with its full length."""
         ...
 
+    def on_writable(self, env: Env) -> None:
+        """Records can be written again: whoever was refused meanwhile has its full time."""
+        ...
+
     def would_write(self, request: Request, env: Env) -> bool:
         """Might a decision about it have records? Asked while none can be written: it changes
         nothing."""

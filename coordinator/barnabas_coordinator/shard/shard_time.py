@@ -1,7 +1,8 @@
 """The time of one shard, which stands still while nothing can be written to it.
 
 What comes of a deadline are records. And whoever is refused meanwhile has no way to show that it is
-there: when records can be written again, nobody may be found to have been silent for too long.
+there: when records can be written again, nobody may be found to have been silent for too long, and
+all deadlines of members are armed anew.
 """
 
 

@@ -166,6 +166,33 @@ def test_a_classic_member_that_never_fetches_its_share_is_put_out() -> None:
     lab.check_replay()
 
 
+def test_when_records_can_be_written_again_a_classic_member_has_its_full_time() -> None:
+    """To fetch its share, or to join again: either may have been refused meanwhile."""
+    lab = classic_lab()
+    first, _ = classic_pair(lab)
+    Consumer(lab, "m").beat()
+    late = ClassicConsumer(lab, "z")
+    late.join()
+    for _ in range(2):  # 18 s of 20 are over
+        first.beat()
+        lab.pass_time(9_000)
+        late.beat()
+
+    lab.machine.on_writable(lab.env)
+    for _ in range(2):
+        first.beat()
+        lab.pass_time(9_000)
+        late.beat()
+    assert lab.is_member(first.member_id)
+    assert lab.is_member(late.member_id)
+
+    first.beat()
+    lab.pass_time(2_000)
+    assert not lab.is_member(first.member_id)
+    assert not lab.is_member(late.member_id)
+    lab.check_replay()
+
+
 def test_the_last_of_the_new_protocol_leaves_a_classic_group() -> None:
     lab = classic_lab()
     old = classic_pair(lab)

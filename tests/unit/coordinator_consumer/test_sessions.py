@@ -85,6 +85,39 @@ def test_loading_gives_a_revocation_its_full_time(lab: ConsumerLab) -> None:
     assert list(lab.group.members) == ["b"]
 
 
+def test_when_records_can_be_written_again_every_member_has_its_full_session(
+    lab: ConsumerLab,
+) -> None:
+    """Its heartbeats may have been refused meanwhile."""
+    lab.beat("m")
+    lab.pass_time(44_000)
+
+    lab.machine.on_writable(lab.env)
+
+    lab.pass_time(44_999)
+    assert lab.is_member("m")
+    lab.pass_time(1)
+    assert not lab.is_member("m")
+
+
+def test_when_records_can_be_written_again_a_revocation_has_its_full_time(
+    lab: ConsumerLab,
+) -> None:
+    """That it gave its partitions up may have been refused meanwhile."""
+    slow, other = Consumer(lab, "a", is_slow=True), Consumer(lab, "b")
+    slow.beat()
+    other.beat()
+    slow.beat()
+    lab.pass_time(9_000)
+
+    lab.machine.on_writable(lab.env)
+
+    lab.pass_time(9_999)
+    assert lab.is_member("a")
+    lab.pass_time(1)
+    assert not lab.is_member("a")
+
+
 def test_after_loading_members_go_on_where_they_were(lab: ConsumerLab) -> None:
     first, second = Consumer(lab, "a"), Consumer(lab, "b")
     first.beat()

@@ -266,6 +266,35 @@ def test_nobody_expires_while_nothing_can_be_written_nor_right_after() -> None:
     play(scenario)
 
 
+def test_a_member_whose_heartbeat_was_refused_has_its_full_session_afterwards() -> None:
+    async def scenario(bench: Bench) -> None:
+        epoch = await bench.join()
+        await asyncio.sleep(SESSION_S - 0.5)
+        bench.session.on_writable(False)
+        call = await bench.ask(heartbeat(epoch, subscribed_topic_names=["u"]), 1)
+        assert bench.error(call) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        bench.session.on_writable(True)
+
+        await asyncio.sleep(SESSION_S - 0.1)
+        assert await bench.beat(epoch) is ErrorCode.NONE
+        await asyncio.sleep(SESSION_S + 0.1)
+        assert await bench.beat(epoch) is ErrorCode.UNKNOWN_MEMBER_ID
+
+    play(scenario)
+
+
+def test_a_shard_that_could_be_written_all_the_time_gives_nobody_more_time() -> None:
+    async def scenario(bench: Bench) -> None:
+        epoch = await bench.join()
+        await asyncio.sleep(SESSION_S - 0.5)
+        bench.session.on_writable(True)
+
+        await asyncio.sleep(0.6)
+        assert await bench.beat(epoch) is ErrorCode.UNKNOWN_MEMBER_ID
+
+    play(scenario)
+
+
 # --- deadlines
 
 

@@ -101,6 +101,9 @@ class Scribe:
     def on_loaded(self, env: Env) -> list[Decision]:
         return []
 
+    def on_writable(self, env: Env) -> None:
+        pass
+
     def next_deadline_ms(self) -> int | None:
         return None
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from barnabas_coordinator.group.classic.arming import arm_members
 from barnabas_coordinator.group.classic.group import SESSION
 from barnabas_coordinator.group.classic.heartbeat import heartbeat
 from barnabas_coordinator.group.classic.join import join
@@ -33,5 +34,6 @@ CLASSIC: Final = Part(
         SYNC: on_sync_deadline,
     },
     on_loaded=on_loaded,
+    arm_members=arm_members,
     # A lost call changes nothing: who asked has joined, and may come back (see `ClassicMember`).
 )

@@ -6,6 +6,7 @@ says that it is there and empty, while its first member is joining already.
 
 from collections.abc import Sequence
 
+from barnabas_coordinator.group.classic.arming import arm_members
 from barnabas_coordinator.group.classic.group import ClassicGroup, ClassicState, classic_group
 from barnabas_coordinator.group.classic.member import ClassicMember
 from barnabas_coordinator.group.classic.rebalance import prepare_rebalance
@@ -67,14 +68,11 @@ def _load_member(one: MemberMetadata, protocol_name: str | None) -> ClassicMembe
 
 def on_loaded(state: GroupState, env: Env) -> Sequence[Decision]:
     """Every member has its full session from now on."""
+    arm_members(state, env)
     decisions = []
     for group_id in list(state.groups):
         group = classic_group(state, group_id)
-        if group is None:
-            continue
-        for member_id in group.members:
-            group.touch(member_id, env)
-        if len(group.members) > state.settings.max_size:
+        if group is not None and len(group.members) > state.settings.max_size:
             # The limit was lowered: all come again, and the last of them find no room.
             turn = begin_turn(state, group, env)
             prepare_rebalance(turn)

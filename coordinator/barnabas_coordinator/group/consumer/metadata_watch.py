@@ -1,13 +1,16 @@
 """Topics come, go and grow: groups that are subscribed to them begin a new epoch.
 
-And after loading: what has changed while nobody watched, and every deadline with its full length.
+And after loading: what has changed while nobody watched, and every deadline with its full length;
+the latter also when records can be written again.
 """
 
 from collections.abc import Iterator, Sequence
 
 from barnabas_coordinator.group.consumer.consumer_group import ConsumerGroup, is_revoking
 from barnabas_coordinator.group.consumer.heartbeat_answer import (
+    JOIN_DEADLINE,
     REBALANCE_DEADLINE,
+    SYNC_DEADLINE,
     keep_session,
 )
 from barnabas_coordinator.group.consumer.regex_refresh import refresh_soon, resolve
@@ -55,12 +58,20 @@ def on_loaded(state: GroupState, env: Env) -> Sequence[Decision]:
     return decisions
 
 
+def arm_members(state: GroupState, env: Env) -> None:
+    for group in _groups(state):
+        _arm(state, group, env)
+
+
 def _arm(state: GroupState, group: ConsumerGroup, env: Env) -> None:
     for member_id, member in group.members.items():
         keep_session(state, group.group_id, member, env)
+        rebalance_at_ms = env.monotonic_ms + member.rebalance_timeout_ms
         if is_revoking(member) and member.classic is None:
-            key = (REBALANCE_DEADLINE, group.group_id, member_id)
-            state.deadlines.set(key, env.monotonic_ms + member.rebalance_timeout_ms)
+            state.deadlines.set((REBALANCE_DEADLINE, group.group_id, member_id), rebalance_at_ms)
+        for kind in (JOIN_DEADLINE, SYNC_DEADLINE):
+            if (kind, group.group_id, member_id) in state.deadlines:
+                state.deadlines.set((kind, group.group_id, member_id), rebalance_at_ms)
 
 
 def _check_topics(state: GroupState, group: ConsumerGroup, env: Env) -> list[Decision]:

@@ -17,7 +17,7 @@ from barnabas_coordinator.group.consumer.leaving import (
     on_rebalance_deadline,
     on_session_deadline,
 )
-from barnabas_coordinator.group.consumer.metadata_watch import on_image, on_loaded
+from barnabas_coordinator.group.consumer.metadata_watch import arm_members, on_image, on_loaded
 from barnabas_coordinator.group.consumer.regex_refresh import (
     REGEX_DEADLINE,
     on_regex_deadline,
@@ -80,6 +80,7 @@ CONSUMER: Final = Part(
         SYNC_DEADLINE: classic_requests.on_classic_deadline,
     },
     on_loaded=on_loaded,
+    arm_members=arm_members,
     on_image=on_image,
     on_done={"assign": on_assigned, "regex": on_resolved},
 )
