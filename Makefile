@@ -108,7 +108,7 @@ images: $(SYNCED) ## the container images, from wheels made here, and their size
 bench: $(SYNCED) ## Apache Kafka 4.3.1 beside it, ten minutes; fills docs/benchmarks.md (BENCH_ARGS="--only latency --quick")
 	$(BIN)/python -m bench.compare $(BENCH_ARGS)
 
-bench-groups: $(SYNCED) ## groups beside Apache Kafka 4.3.1, eight minutes; fills docs/benchmarks.md (BENCH_ARGS="--only settle --quick")
+bench-groups: $(SYNCED) ## groups beside Apache Kafka 4.3.1, twelve minutes; fills docs/benchmarks.md (BENCH_ARGS="--only settle --quick")
 	$(BIN)/python -m bench.groups $(BENCH_ARGS)
 
 bench-core: $(SYNCED) ## codec, record batches, log engine and server; fills docs/benchmarks.md

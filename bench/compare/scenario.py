@@ -98,6 +98,18 @@ class Results:
         values = [each[figure] for each in self._rounds[scenario, side]]
         return min(values), max(values)
 
+    def only(self, ours: str, theirs: str = KAFKA) -> "Results":
+        """Of these two sides; what was measured at `ours` stands for Barnabas."""
+        names = {ours: BARNABAS, theirs: KAFKA}
+        found = Results()
+        for (scenario, side), rounds in self._rounds.items():
+            if side in names:
+                found._rounds[scenario, names[side]] = rounds
+        for (scenario, side), reason in self.failures.items():
+            if side in names:
+                found.failures[scenario, names[side]] = reason
+        return found
+
     def ratio(self, scenario: str, figure: str) -> float | None:
         ours = self.figures(scenario, BARNABAS).get(figure)
         theirs = self.figures(scenario, KAFKA).get(figure)

@@ -5,7 +5,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import SubprocessError
@@ -14,18 +14,25 @@ from typing import Final
 from confluent_kafka import KafkaException
 
 from bench.compare.client import ROOT
-from bench.compare.cluster import Failed
+from bench.compare.cluster import BARNABAS, Failed
 from bench.compare.command import chosen, is_for_the_page, option_parser, section
 from bench.compare.scenario import Results, Scenario, Setting
 from bench.compare.usage import Machine
 from bench.groups.scenarios import ALL, MANY_SHARDS, ONE_SHARD, SETTINGS, SINGLE_SHARD
-from bench.groups.side import GroupCluster, GroupSide, barnabas_groups, kafka_groups
+from bench.groups.side import (
+    APART,
+    GroupCluster,
+    GroupSide,
+    barnabas_apart,
+    barnabas_groups,
+    kafka_groups,
+)
 from bench.report import replace_section
 from tests.support.external import JavaRuntime
 from tools.fetch import fetch_java, fetch_kafka
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
-_LIMIT_S: Final = 570
+_LIMIT_S: Final = 840
 _QUICK_SCALE: Final = 0.1
 _ERRORS: Final = (Failed, KafkaException, AssertionError, OSError, SubprocessError)
 
@@ -82,7 +89,9 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     java = None if options.skip_kafka else JavaRuntime(fetch_java(), fetch_kafka())
     directory = Path(tempfile.mkdtemp(prefix="barnabas-groups-", dir=options.data))
-    sides = [barnabas_groups()] if java is None else [barnabas_groups(), kafka_groups(java)]
+    sides = [barnabas_groups(), barnabas_apart()]
+    if java is not None:
+        sides.append(kafka_groups(java))
     run = Run(sides, Setting(_QUICK_SCALE if options.quick else 1.0, java), directory)
     state = Machine()
     try:
@@ -93,11 +102,22 @@ def main(arguments: Sequence[str]) -> int:
         return 130
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    text = "\n".join(section(chosen(ALL, options.only), run.results, state.others_share()))
+    text = "\n".join(_page(chosen(ALL, options.only), run.results, state.others_share()))
     print(text)
     if is_for_the_page(options):
         replace_section(PAGE, "groups", text)
     return 0
+
+
+def _page(scenarios: Sequence[Scenario], results: Results, others: float) -> Iterator[str]:
+    yield "One process on either side: broker, controller and coordinators together."
+    yield ""
+    yield from section(scenarios, results.only(BARNABAS), others)
+    yield ""
+    yield "The same figures of Kafka beside broker, controller and coordinator as processes of"
+    yield "their own, as containers run them; all three are counted."
+    yield ""
+    yield from section(scenarios, results.only(APART), others)
 
 
 def say(text: str) -> None:

@@ -13,8 +13,19 @@ from tests.support.cluster_process import ProcessCluster
 from tests.support.coordinator_process import CoordinatorNode
 from tests.support.external import JavaRuntime
 from tests.support.process import Child
+from tests.support.serve_process import ServedNode
 
+APART: Final = "Barnabas, processes apart"
 _START_TIMEOUT_S: Final = 60
+_ONE_NODE: Final = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers=127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+controller.listener.names=CONTROLLER
+log.dirs={data}
+offsets.topic.replication.factor=1
+{extra}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +71,39 @@ def kafka_groups(java: JavaRuntime) -> GroupSide:
 
 
 def barnabas_groups() -> GroupSide:
+    """One process with all roles, as Kafka's node is one."""
+
+    @contextmanager
+    def running(directory: Path, extra: str) -> Iterator[GroupCluster]:
+        node = ServedNode(directory)
+        node.configure(
+            _ONE_NODE.format(
+                port=node.port, controller_port=node.controller_port, data=node.data, extra=extra
+            )
+        )
+        children: list[Child] = []
+
+        def start() -> None:
+            if node.is_running:
+                node.kill()
+            node.restart()
+            assert node.child is not None
+            children[:] = [node.child]
+
+        try:
+            node.format("--standalone")
+            start()
+            yield GroupCluster(BARNABAS, children, [node.port], start, lambda: children[0])
+        finally:
+            if node.is_running:
+                node.kill()
+
+    return GroupSide(BARNABAS, running)
+
+
+def barnabas_apart() -> GroupSide:
+    """As containers run it: broker, controller and coordinator are processes of their own."""
+
     @contextmanager
     def running(directory: Path, extra: str) -> Iterator[GroupCluster]:
         node = CoordinatorNode(directory, 101, extra)
@@ -79,10 +123,10 @@ def barnabas_groups() -> GroupSide:
             cluster.start()
             start()
             ports = [broker.port for broker in cluster.brokers.values()]
-            yield GroupCluster(BARNABAS, children, ports, start, lambda: children[-1])
+            yield GroupCluster(APART, children, ports, start, lambda: children[-1])
         finally:
             if node.is_running:
                 node.kill()
             cluster.close()
 
-    return GroupSide(BARNABAS, running)
+    return GroupSide(APART, running)

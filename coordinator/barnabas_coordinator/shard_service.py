@@ -1,5 +1,7 @@
 """The sessions of all brokers with this coordinator. A `Service` for `Purpose.SHARD`."""
 
+import asyncio
+
 from barnabas_coordinator.session import Session, SessionParts
 from barnabas_core.links.shard_message import (
     FEED,
@@ -45,6 +47,9 @@ class ShardService:
         except BadShardMessage as error:
             caller.close()
             raise CallRefused(str(error)) from error
+        # What the sessions make of it at once travels in the same frame as this answer: a message
+        # between processes costs more than most decisions.
+        await asyncio.sleep(0)
         for number in {item.session: None for item in items if isinstance(item, Load)}:
             if number in sessions:
                 await sessions[number].wait_for_room()

@@ -4,6 +4,7 @@ A shard is millions of these records, and a busy one writes thousands in a secon
 to bytes without the codec. Whatever is not of this shape is left to it.
 """
 
+from functools import lru_cache
 from struct import Struct
 from typing import Final
 
@@ -26,6 +27,7 @@ METADATA_LENGTH_MAX: Final = 0x7F
 """Of the metadata and one: above it takes two bytes."""
 KEY_BYTES_MAX: Final = 0x7FFF
 """Lengths are signed: in a key of this size none is taken for a large one."""
+_REMEMBERED_NAMES: Final = 64
 
 
 def offset_bytes(key: Message, value: Message | None) -> tuple[bytes, bytes] | None:
@@ -34,19 +36,11 @@ def offset_bytes(key: Message, value: Message | None) -> tuple[bytes, bytes] | N
         return None
     if value.expire_timestamp != -1 or value.topic_id == ZERO_UUID or value.unknown_tags:
         return None
-    group, topic, metadata = key.group.encode(), key.topic.encode(), value.metadata.encode()
-    if len(metadata) >= METADATA_LENGTH_MAX or len(group) + len(topic) >= KEY_BYTES_MAX:
+    names, metadata = _names(key.group, key.topic), value.metadata.encode()
+    if names is None or len(metadata) >= METADATA_LENGTH_MAX:
         return None
     return (
-        b"".join(
-            (
-                KEY_HEAD.pack(KIND, len(group)),
-                group,
-                LENGTH.pack(len(topic)),
-                topic,
-                PARTITION.pack(key.partition),
-            )
-        ),
+        names + PARTITION.pack(key.partition),
         b"".join(
             (
                 HEAD.pack(VERSION, value.offset, value.leader_epoch, len(metadata) + 1),
@@ -54,4 +48,20 @@ def offset_bytes(key: Message, value: Message | None) -> tuple[bytes, bytes] | N
                 TAIL.pack(value.commit_timestamp, *TAGS, value.topic_id),
             )
         ),
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED_NAMES)
+def _names(group: str, topic: str) -> bytes | None:
+    """A key up to its partition, which many commits have in common; None: it is too long."""
+    group_bytes, topic_bytes = group.encode(), topic.encode()
+    if len(group_bytes) + len(topic_bytes) >= KEY_BYTES_MAX:
+        return None
+    return b"".join(
+        (
+            KEY_HEAD.pack(KIND, len(group_bytes)),
+            group_bytes,
+            LENGTH.pack(len(topic_bytes)),
+            topic_bytes,
+        )
     )

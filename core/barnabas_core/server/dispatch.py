@@ -6,6 +6,8 @@ A `Handler` serves one api. It gets the typed request and a `RequestContext` and
 - a `Deferred` of that: answered from within `resolve`, without a task;
 - an awaitable of that: run as a task. The decision is carried out even when the client has gone.
 
+The response may also be `Encoded`: bytes that somebody else made of it, at the same version.
+
 What the client did wrong is an error code in the response. `RequestRefused` is for what cannot be
 answered: an unknown api or version, or bytes that are not the message they claim to be. It closes
 the connection. ApiVersions alone is answered in a version that is not served (KIP-511): at v0,
@@ -18,6 +20,7 @@ key and version, are the key of the route.
 import struct
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from barnabas_core.runtime.log_setup import EventLog, FloodLimit
@@ -25,7 +28,7 @@ from barnabas_core.runtime.supervisor import TaskList
 from barnabas_core.server.answer import Part
 from barnabas_core.server.deferred import Deferred
 from barnabas_core.wire.api import API_BY_KEY, ApiInfo, ApiKey
-from barnabas_core.wire.codec import decoder, encoder
+from barnabas_core.wire.codec import decode, decoder, encoder
 from barnabas_core.wire.error import DecodeError
 from barnabas_core.wire.error_code import ErrorCode
 from barnabas_core.wire.frame import decode_request_header, encode_response
@@ -68,9 +71,23 @@ class RequestContext:
     correlation_id: int
     client_id: str | None
     peer: Peer
+    frame: bytearray | bytes = b""
+    body_start: int = 0
+    body_end: int = 0
+
+    @property
+    def body(self) -> bytes:
+        """The request as it came, without its header: to be passed on untouched."""
+        return bytes(self.frame[self.body_start : self.body_end])
 
 
-Response: TypeAlias = Message | None
+class Encoded(NamedTuple):
+    """A response of the request's api and version, as bytes."""
+
+    body: bytes
+
+
+Response: TypeAlias = Message | Encoded | None
 Reply: TypeAlias = Response | Deferred[Any] | Awaitable[Response]
 # The parts of the answer; empty: nothing is sent; None: a defect, the connection is to be closed.
 OnAnswer: TypeAlias = Callable[[list[Part] | None], None]
@@ -96,6 +113,7 @@ class _Route:
     __slots__ = (
         "count_errors",
         "decode",
+        "decode_answer",
         "encode",
         "handle",
         "has_flexible_answer",
@@ -111,6 +129,7 @@ class _Route:
         self.on_answered = handler.on_answered
         self.decode = decoder(info.request, version)
         self.encode = encoder(info.response, version)
+        self.decode_answer = partial(decode, info.response, version)
         self.has_flexible_head = info.request_header_version(version) == 2
         self.has_flexible_answer = info.response_header_version(version) == 1
         self.name = f"{info.name} v{version}"
@@ -123,8 +142,13 @@ class _Route:
         if message is None:
             return []
         if self.count_errors is not None and self.meter is not None:
-            self.count_errors(message, self.meter.errors)
-        parts = cast("list[Part]", self.encode(message))
+            told = self.decode_answer(message.body) if isinstance(message, Encoded) else message
+            self.count_errors(told, self.meter.errors)
+        parts: list[Part]
+        if isinstance(message, Encoded):
+            parts = [message.body]
+        else:
+            parts = cast("list[Part]", self.encode(message))
         if self.has_flexible_answer:
             size = 5 + sum(map(len, parts))
             head = _FLEXIBLE_ANSWER_HEAD(size, correlation_id)
@@ -191,12 +215,14 @@ class Dispatcher:
             if route is None:
                 on_answer(self._unsupported_api_versions(correlation_id))
                 return None
-        request, client_id = _decode(route, frame, client_id_length)
-        context = RequestContext(route_key & 0xFFFF, correlation_id, client_id, peer)
+        request, client_id, start, end = _decode(route, frame, client_id_length)
+        context = RequestContext(
+            route_key & 0xFFFF, correlation_id, client_id, peer, frame, start, end
+        )
         reply = route.handle(request, context)
         if trace is not None and route.meter is not None:
             trace.on_handled(route.meter)
-        if reply is None or isinstance(reply, Message):
+        if reply is None or isinstance(reply, Message | Encoded):
             on_answer(route.answer(correlation_id, request, reply))
             return None
         pending = _Pending(route, correlation_id, request, on_answer, trace)
@@ -259,8 +285,10 @@ class Dispatcher:
             on_answer(None)
 
 
-def _decode(route: _Route, frame: bytearray, client_id_length: int) -> tuple[Message, str | None]:
-    """(request, client id)"""
+def _decode(
+    route: _Route, frame: bytearray, client_id_length: int
+) -> tuple[Message, str | None, int, int]:
+    """(request, client id, where the request begins and ends)"""
     position = _HEAD.size
     client_id = None
     try:
@@ -275,11 +303,11 @@ def _decode(route: _Route, frame: bytearray, client_id_length: int) -> tuple[Mes
                 position = decode_request_header(frame)[1]
             else:
                 position += 1
-        request, _ = route.decode(frame, position)
+        request, end = route.decode(frame, position)
     except DecodeError as error:
         raise RequestRefused(f"malformed {route.name}: {error}") from error
     except (UnicodeDecodeError, IndexError) as error:
         raise RequestRefused(f"malformed header of {route.name}: {error}") from error
     # Bytes behind the message are ignored, as Kafka does: librdkafka 2.12 sends three of them with
     # a Metadata request for all topics.
-    return request, client_id
+    return request, client_id, position, end

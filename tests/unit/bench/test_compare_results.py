@@ -88,3 +88,15 @@ def test_the_longest_bar_of_a_plot_fills_the_width() -> None:
     assert 'width="380.0"' in drawn
     assert 'width="190.0"' in drawn
     assert drawn.count("<rect") == 1 + 2 + 4
+
+
+def test_another_side_can_stand_for_ours() -> None:
+    found = results([100.0], [200.0])
+    found.add("produce", "apart", {RATE: 50.0})
+    found.failures["produce", BARNABAS] = "ours"
+
+    apart = found.only("apart")
+
+    assert apart.ratio("produce", RATE) == 0.25
+    assert apart.failures == {}
+    assert found.only(BARNABAS).ratio("produce", RATE) == 0.5

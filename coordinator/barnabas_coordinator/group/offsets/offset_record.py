@@ -14,7 +14,11 @@ _TOMBSTONES_MAX: Final = 1_000
 
 
 def commit_bytes_max(group: str, topic: str, metadata: str) -> int:
-    return RECORD_BYTES_MAX + len(group.encode()) + len(topic.encode()) + len(metadata.encode())
+    return RECORD_BYTES_MAX + _utf8_bytes(group) + _utf8_bytes(topic) + _utf8_bytes(metadata)
+
+
+def _utf8_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def offset_tombstone(group: str, topic: str, partition: int) -> Record:
@@ -58,4 +62,4 @@ def _parts(records: Iterable[Record], batch_bytes_max: int) -> Iterator[list[Rec
 def _tombstone_bytes_max(record: Record) -> int:
     """Of any kind: their keys are made of texts and small numbers."""
     texts = (getattr(record.key, field.name) for field in record.key.FIELDS)
-    return RECORD_BYTES_MAX + sum(len(text.encode()) for text in texts if isinstance(text, str))
+    return RECORD_BYTES_MAX + sum(_utf8_bytes(text) for text in texts if isinstance(text, str))
