@@ -46,6 +46,7 @@ def on_loaded(state: GroupState, env: Env) -> Sequence[Decision]:
     decisions: list[Decision] = []
     for group in _groups(state):
         _arm(state, group, env)
+        group.changed_at_ms = env.monotonic_ms  # to those who come to another coordinator
         if not group.members:
             continue
         decisions += _check_topics(state, group, env)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from barnabas_coordinator.group.consumer.assignor import ASSIGNORS
 from barnabas_coordinator.group.consumer.assignor_view import Assignment, GroupView, Subscriber
 from barnabas_coordinator.group.consumer.consumer_group import (
+    ASSIGN_DEADLINE,
     ConsumerGroup,
     topics_of,
     topics_of_member,
@@ -31,7 +32,6 @@ from barnabas_coordinator.group.consumer.topic_regex import ResolvedRegex
 from barnabas_coordinator.group.group_state import DeadlineKey, GroupState
 from barnabas_coordinator.shard.decision import Decision, Env, Job, Record
 
-ASSIGN_DEADLINE: Final = "consumer-assign"
 _TARGET_BYTES_MAX: Final = 64
 """Of a member's target, besides texts and topics."""
 _TOPIC_BYTES_MAX: Final = 24
@@ -63,6 +63,7 @@ def bumped(
     env: Env,
 ) -> tuple[Change, list[Record]]:
     """The next epoch of the group."""
+    group.changed_at_ms = env.monotonic_ms
     found = hash_of(topics_of(members, regexes), env.image)
     records = [epoch_record(group.group_id, group.epoch + 1, found)]
     if group.has_partition_metadata:
@@ -147,6 +148,7 @@ def on_assigned(state: GroupState, key: str, outcome: Any, env: Env) -> Sequence
     if outcome.epoch != group.epoch or outcome.assignment.keys() != group.members.keys():
         # At once: what is waiting has waited long enough.
         return [Decision([group.group_id], jobs=[_job(state, group, unchanged(group), env)])]
+    group.changed_at_ms = env.monotonic_ms
     decisions = _target_decisions(group, outcome, state.settings.batch_bytes_max)
     decisions[-1].records.append(target_epoch_record(group.group_id, outcome.epoch, env.now_ms))
     answer_parked(state, group, outcome.epoch, outcome.assignment, decisions[-1], env)
