@@ -17,8 +17,8 @@ SOON_MS = 500
 
 @pytest.fixture
 def slow() -> Iterator[ConsumerLab]:
-    """With Kafka's assignment interval of a second."""
-    made = ConsumerLab({"t": 4}, consumer_assignment_interval_ms=1_000)
+    """With an assignment interval of half a minute."""
+    made = ConsumerLab({"t": 4}, consumer_assignment_interval_ms=30_000)
     yield made
     made.check_replay()
 
@@ -32,17 +32,18 @@ def told_ms(lab: ConsumerLab, call: int) -> int:
 
 def test_who_waits_for_partitions_of_others_comes_again_soon(lab: ConsumerLab) -> None:
     lab.beat("a")
-
-    answer = lab.beat("b")
-
+    assert lab.beat("b").heartbeat_interval_ms == SOON_MS
     assert lab.state_of("b") is MemberState.UNRELEASED_PARTITIONS
-    assert answer.heartbeat_interval_ms == SOON_MS
+
+    lab.pass_time(CONFIGURED_MS)
+
     assert lab.beat("b", 3).heartbeat_interval_ms == SOON_MS
 
 
 def test_who_has_to_give_partitions_up_comes_again_soon(lab: ConsumerLab) -> None:
     lab.beat("a")
     lab.beat("b")
+    lab.pass_time(CONFIGURED_MS)
 
     answer = lab.beat("a", 2, owned=ALL)
 
@@ -55,6 +56,7 @@ def test_who_is_where_it_shall_be_comes_as_configured_while_others_are_not(
 ) -> None:
     lab.beat("a")
     lab.beat("b")
+    lab.pass_time(CONFIGURED_MS)
     kept = lab.told(lab.beat("a", 2, owned=ALL))
 
     answer = lab.beat("a", 2, owned=kept)
@@ -65,19 +67,32 @@ def test_who_is_where_it_shall_be_comes_as_configured_while_others_are_not(
     assert lab.beat("b", 3).heartbeat_interval_ms == CONFIGURED_MS  # and now it has its share
 
 
+def test_who_is_where_it_shall_be_comes_again_soon_when_others_have_just_come(
+    lab: ConsumerLab,
+) -> None:
+    """More may come, and wait for what it has."""
+    assert lab.beat("a").heartbeat_interval_ms == SOON_MS
+    lab.pass_time(CONFIGURED_MS // 2 - 1)
+    assert lab.beat("a", 2).heartbeat_interval_ms == SOON_MS
+
+    lab.pass_time(1)
+    assert lab.beat("a", 2).heartbeat_interval_ms == CONFIGURED_MS
+
+
 def test_who_comes_while_an_assignment_is_put_off_comes_again_soon(slow: ConsumerLab) -> None:
     slow.beat("a")
+    slow.pass_time(15_000)
     slow.post("b")
+    slow.pass_time(CONFIGURED_MS // 2)
     assert not slow.jobs
 
     assert slow.beat("a", 2, owned=ALL).heartbeat_interval_ms == SOON_MS
 
 
-def test_who_begins_an_epoch_whose_assignment_is_put_off_comes_again_soon(
-    slow: ConsumerLab,
-) -> None:
+def test_who_begins_an_epoch_comes_again_soon(slow: ConsumerLab) -> None:
     slow.add_topic("u", 1)
     slow.beat("a")
+    slow.pass_time(15_000)
 
     answer = slow.beat("a", 2, subscribed_topic_names=["t", "u"])
 
@@ -89,10 +104,9 @@ def test_who_has_waited_in_vain_for_an_assignment_comes_again_soon(slow: Consume
     slow.beat("a")
     call = slow.post("b")
 
-    slow.pass_time(2_000)  # the job is never done
+    slow.pass_time(CONFIGURED_MS)
 
     assert told_ms(slow, call) == SOON_MS
-    slow.do_jobs()
 
 
 def test_after_loading_who_still_waits_comes_again_soon(lab: ConsumerLab) -> None:
@@ -122,22 +136,20 @@ def test_who_waits_for_somebody_slow_comes_as_configured_after_two_intervals(
     assert lab.beat("b", 3).heartbeat_interval_ms == CONFIGURED_MS
 
 
-def test_a_new_epoch_begins_the_time_anew_and_so_does_its_assignment() -> None:
+def test_a_new_epoch_begins_the_time_anew_and_so_does_its_assignment(slow: ConsumerLab) -> None:
     """Which may come later than that."""
-    lab = ConsumerLab({"t": 4}, consumer_assignment_interval_ms=30_000)
-    lab.beat("a")
-    lab.pass_time(15_000)
+    slow.beat("a")
+    slow.pass_time(15_000)
 
-    lab.post("b")
-    assert lab.beat("a", 2, owned=ALL).heartbeat_interval_ms == SOON_MS
-    lab.pass_time(2 * CONFIGURED_MS)
-    assert lab.beat("a", 2, owned=ALL).heartbeat_interval_ms == CONFIGURED_MS
+    slow.post("b")
+    assert slow.beat("a", 2, owned=ALL).heartbeat_interval_ms == SOON_MS
+    slow.pass_time(2 * CONFIGURED_MS)
+    assert slow.beat("a", 2, owned=ALL).heartbeat_interval_ms == CONFIGURED_MS
 
-    lab.pass_time(5_000)
-    lab.do_jobs()
-    assert lab.group.assignment_epoch == 3
-    assert lab.beat("a", 2, owned=ALL).heartbeat_interval_ms == SOON_MS
-    lab.check_replay()
+    slow.pass_time(5_000)
+    slow.do_jobs()
+    assert slow.group.assignment_epoch == 3
+    assert slow.beat("a", 2, owned=ALL).heartbeat_interval_ms == SOON_MS
 
 
 def test_the_members_of_a_large_group_come_less_soon(slow: ConsumerLab) -> None:
@@ -147,6 +159,30 @@ def test_the_members_of_a_large_group_come_less_soon(slow: ConsumerLab) -> None:
         slow.post(f"m{number}")
 
     assert slow.beat("a", 2, owned=ALL).heartbeat_interval_ms == 800
+
+
+def test_no_more_than_500_members_in_a_second_are_told_so(lab: ConsumerLab) -> None:
+    """Whatever their groups are, and their shards."""
+    lab.pass_time(1_000)
+    lab.beat("a", group_id="first")
+    told = [lab.beat("a", 2, group_id="first").heartbeat_interval_ms for _ in range(499)]
+    assert set(told) == {SOON_MS}
+
+    assert lab.beat("b", group_id="second").heartbeat_interval_ms == CONFIGURED_MS
+    lab.pass_time(1_000)
+    assert lab.beat("b", 2, group_id="second").heartbeat_interval_ms == SOON_MS
+
+
+def test_the_members_of_a_group_that_was_stable_when_it_was_loaded_come_as_configured(
+    lab: ConsumerLab,
+) -> None:
+    lab.beat("a")
+    assert lab.group.state_name == "Stable"
+
+    lab.pass_time(CONFIGURED_MS)
+    lab.reload()
+
+    assert lab.beat("a", 2).heartbeat_interval_ms == CONFIGURED_MS
 
 
 # --- how soon

@@ -8,7 +8,7 @@ which would ask it to join (KIP-1263).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from barnabas_coordinator.group.consumer.group_records import (
     group_tombstones,
@@ -29,8 +29,6 @@ from barnabas_core.wire.error_code import ErrorCode
 FIRST_EPOCH = 1
 FIRST_COMMIT_VERSION = 9
 """OffsetCommit in which a member epoch may stand in the place of a generation."""
-ASSIGN_DEADLINE: Final = "consumer-assign"
-"""Of a group whose assignment interval is not over: then its target assignment is computed."""
 
 
 class Parked(NamedTuple):
@@ -68,7 +66,7 @@ class ConsumerGroup:
 
     # Not durable.
     changed_at_ms: int = 0
-    """When its epoch or its target assignment last changed, or it was loaded; in monotonic time."""
+    """When its epoch or its target assignment last changed, in monotonic time."""
     computing_epoch: int | None = None
     """Of the group, which the assignment under way is for."""
     resolving: frozenset[str] | None = None

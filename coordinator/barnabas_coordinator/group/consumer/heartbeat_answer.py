@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from barnabas_coordinator.group.consumer.consumer_group import (
-    ASSIGN_DEADLINE,
     ConsumerGroup,
     Parked,
     is_revoking,
@@ -57,17 +56,10 @@ def answer(
     after = reconciled(state, group, member, goal, beat.owned, env)
     if after is not member:
         decision.records.append(current_record(group.group_id, after))
-    is_final = after.is_reconciled_to(goal.epoch) and not _is_due(state, group, goal.epoch)
+    is_final = group.epoch <= goal.epoch and after.is_reconciled_to(goal.epoch)
     interval_ms = told_interval_ms(state, group, env, is_final=is_final)
     decision.answers.append(Answer(beat.call, _response(beat, after, interval_ms)))
     return decision, after
-
-
-def _is_due(state: GroupState, group: ConsumerGroup, assignment_epoch: int) -> bool:
-    """A newer target assignment; also for an epoch that has just begun and is not replayed yet."""
-    if group.epoch > assignment_epoch:
-        return True
-    return (ASSIGN_DEADLINE, group.group_id, "") in state.deadlines
 
 
 def _response(beat: Parked, after: Member, interval_ms: int) -> Message:

@@ -46,9 +46,10 @@ def on_loaded(state: GroupState, env: Env) -> Sequence[Decision]:
     decisions: list[Decision] = []
     for group in _groups(state):
         _arm(state, group, env)
-        group.changed_at_ms = env.monotonic_ms  # to those who come to another coordinator
         if not group.members:
             continue
+        if group.state_name != "Stable":
+            group.changed_at_ms = env.monotonic_ms  # whoever waited then is still waiting
         decisions += _check_topics(state, group, env)
         jobs = maybe_assign(state, group, unchanged(group), env)
         used = group.regexes_in_use()

@@ -3,7 +3,6 @@
 from typing import Final
 
 from barnabas_coordinator.group.consumer import classic_requests, replay
-from barnabas_coordinator.group.consumer.consumer_group import ASSIGN_DEADLINE
 from barnabas_coordinator.group.consumer.describe import describe
 from barnabas_coordinator.group.consumer.heartbeat import heartbeat
 from barnabas_coordinator.group.consumer.heartbeat_answer import (
@@ -25,6 +24,7 @@ from barnabas_coordinator.group.consumer.regex_refresh import (
     on_resolved,
 )
 from barnabas_coordinator.group.consumer.target_assignment import (
+    ASSIGN_DEADLINE,
     on_assign_deadline,
     on_assigned,
 )

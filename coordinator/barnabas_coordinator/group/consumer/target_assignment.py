@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 from barnabas_coordinator.group.consumer.assignor import ASSIGNORS
 from barnabas_coordinator.group.consumer.assignor_view import Assignment, GroupView, Subscriber
 from barnabas_coordinator.group.consumer.consumer_group import (
-    ASSIGN_DEADLINE,
     ConsumerGroup,
     topics_of,
     topics_of_member,
@@ -32,6 +31,7 @@ from barnabas_coordinator.group.consumer.topic_regex import ResolvedRegex
 from barnabas_coordinator.group.group_state import DeadlineKey, GroupState
 from barnabas_coordinator.shard.decision import Decision, Env, Job, Record
 
+ASSIGN_DEADLINE: Final = "consumer-assign"
 _TARGET_BYTES_MAX: Final = 64
 """Of a member's target, besides texts and topics."""
 _TOPIC_BYTES_MAX: Final = 24
