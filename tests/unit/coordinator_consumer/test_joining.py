@@ -24,7 +24,6 @@ def test_the_first_member_is_given_everything_at_once(lab: ConsumerLab) -> None:
 
     assert lab.told(answer) == ALL
     assert answer.member_id == "m"
-    assert answer.heartbeat_interval_ms == 5_000
     assert lab.group.state_name == "Stable"
 
 

@@ -44,14 +44,18 @@ def test_a_group_may_have_a_session_and_an_interval_of_its_own() -> None:
     lab = ConsumerLab({"t": 4}, consumer_min_session_timeout_ms=20_000)
     lab.configure("consumer.session.timeout.ms", "30000")
     lab.configure("consumer.heartbeat.interval.ms", "7000")
-    assert lab.beat("m").heartbeat_interval_ms == 7_000
+    lab.beat("m")
+    lab.pass_time(10_000)
+    assert lab.beat("m", 2).heartbeat_interval_ms == 7_000
 
     lab.pass_time(30_000)
     assert not lab.is_member("m")
 
     lab.configure("consumer.session.timeout.ms", "1000")
     lab.configure("consumer.heartbeat.interval.ms", "60000")
-    assert lab.beat("m").heartbeat_interval_ms == 15_000
+    epoch = lab.beat("m").member_epoch
+    lab.pass_time(10_000)
+    assert lab.beat("m", epoch).heartbeat_interval_ms == 15_000
     lab.pass_time(19_999)
     assert lab.is_member("m")
     lab.check_replay()

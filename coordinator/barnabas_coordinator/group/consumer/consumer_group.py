@@ -65,6 +65,8 @@ class ConsumerGroup:
     _subscribed: frozenset[str] | None = None
 
     # Not durable.
+    changed_at_ms: int = 0
+    """When its epoch or its target assignment last changed, in monotonic time."""
     computing_epoch: int | None = None
     """Of the group, which the assignment under way is for."""
     resolving: frozenset[str] | None = None

@@ -10,10 +10,8 @@ from barnabas_coordinator.group.consumer.consumer_group import (
     topics_of_member,
 )
 from barnabas_coordinator.group.consumer.group_records import current_record
-from barnabas_coordinator.group.consumer.group_timing import (
-    heartbeat_interval_ms,
-    member_session_timeout_ms,
-)
+from barnabas_coordinator.group.consumer.group_timing import member_session_timeout_ms
+from barnabas_coordinator.group.consumer.heartbeat_pace import told_interval_ms
 from barnabas_coordinator.group.consumer.member import NO_PARTITIONS, Member, Partitions
 from barnabas_coordinator.group.consumer.reconciliation import Goal, reconcile
 from barnabas_coordinator.group.group_state import DeadlineKey, GroupState
@@ -58,13 +56,13 @@ def answer(
     after = reconciled(state, group, member, goal, beat.owned, env)
     if after is not member:
         decision.records.append(current_record(group.group_id, after))
-    decision.answers.append(Answer(beat.call, _response(state, group, beat, after, env)))
+    is_final = group.epoch <= goal.epoch and after.is_reconciled_to(goal.epoch)
+    interval_ms = told_interval_ms(state, group, env, is_final=is_final)
+    decision.answers.append(Answer(beat.call, _response(beat, after, interval_ms)))
     return decision, after
 
 
-def _response(
-    state: GroupState, group: ConsumerGroup, beat: Parked, after: Member, env: Env
-) -> Message:
+def _response(beat: Parked, after: Member, interval_ms: int) -> Message:
     if beat.classic_protocol is not None:
         return JoinGroupResponse(
             generation_id=after.epoch,
@@ -75,7 +73,7 @@ def _response(
     response = ConsumerGroupHeartbeatResponse(
         member_id=after.member_id,
         member_epoch=after.epoch,
-        heartbeat_interval_ms=heartbeat_interval_ms(state, group.group_id, env),
+        heartbeat_interval_ms=interval_ms,
     )
     if beat.is_full or _has_changed(beat, after):
         response.assignment = _assignment(after)

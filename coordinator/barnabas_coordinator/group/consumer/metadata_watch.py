@@ -48,6 +48,8 @@ def on_loaded(state: GroupState, env: Env) -> Sequence[Decision]:
         _arm(state, group, env)
         if not group.members:
             continue
+        if group.state_name != "Stable":
+            group.changed_at_ms = env.monotonic_ms  # whoever waited then is still waiting
         decisions += _check_topics(state, group, env)
         jobs = maybe_assign(state, group, unchanged(group), env)
         used = group.regexes_in_use()

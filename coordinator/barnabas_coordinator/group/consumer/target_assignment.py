@@ -63,6 +63,7 @@ def bumped(
     env: Env,
 ) -> tuple[Change, list[Record]]:
     """The next epoch of the group."""
+    group.changed_at_ms = env.monotonic_ms
     found = hash_of(topics_of(members, regexes), env.image)
     records = [epoch_record(group.group_id, group.epoch + 1, found)]
     if group.has_partition_metadata:
@@ -147,6 +148,7 @@ def on_assigned(state: GroupState, key: str, outcome: Any, env: Env) -> Sequence
     if outcome.epoch != group.epoch or outcome.assignment.keys() != group.members.keys():
         # At once: what is waiting has waited long enough.
         return [Decision([group.group_id], jobs=[_job(state, group, unchanged(group), env)])]
+    group.changed_at_ms = env.monotonic_ms
     decisions = _target_decisions(group, outcome, state.settings.batch_bytes_max)
     decisions[-1].records.append(target_epoch_record(group.group_id, outcome.epoch, env.now_ms))
     answer_parked(state, group, outcome.epoch, outcome.assignment, decisions[-1], env)
