@@ -14,12 +14,14 @@ from barnabas_core.server.api_versions import ApiVersionsHandler, FeatureView, N
 from barnabas_core.server.deferred import Deferred
 from barnabas_core.server.dispatch import (
     Dispatcher,
+    Encoded,
     Handler,
     Peer,
     RequestContext,
     RequestRefused,
 )
 from barnabas_core.wire.api import API_BY_KEY, ApiKey
+from barnabas_core.wire.codec import encode
 from barnabas_core.wire.error_code import ErrorCode
 from barnabas_core.wire.frame import decode_response, encode_request
 from barnabas_core.wire.messages.api_versions_request import ApiVersionsRequest
@@ -59,6 +61,22 @@ def body(parts: list[Part] | None) -> bytes:
 
 
 REQUEST = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_bytes_can_be_passed_on_as_they_came(version: int) -> None:
+    passed_on: list[bytes] = []
+
+    def handle(_: InitProducerIdRequest, context: RequestContext) -> Encoded:
+        passed_on.append(context.body)
+        return Encoded(encode(InitProducerIdResponse(producer_id=17), version))
+
+    frame = framed(REQUEST, version) + b"what a client leaves behind its request"
+    (parts,) = answered(serving(handle), frame)
+
+    assert passed_on == [encode(REQUEST, version)]
+    header, response = decode_response(InitProducerIdResponse, version, body(parts))
+    assert (header.correlation_id, response.producer_id) == (7, 17)
 
 
 @pytest.mark.parametrize("version", range(6))

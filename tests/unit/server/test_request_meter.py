@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, cast
 from barnabas_core.runtime.log_setup import EventLog
 from barnabas_core.runtime.metrics.histogram import Histogram
 from barnabas_core.server.deferred import Deferred
-from barnabas_core.server.dispatch import Dispatcher, Handler, Peer, Reply, RequestContext
+from barnabas_core.server.dispatch import Dispatcher, Encoded, Handler, Peer, Reply, RequestContext
 from barnabas_core.server.error_count import error_counter
 from barnabas_core.server.request_meter import ERRORS, PHASE_TIME, REQUESTS, RequestMeter
 from barnabas_core.wire.api import API_BY_KEY, ApiKey
+from barnabas_core.wire.codec import encode
 from barnabas_core.wire.error_code import ErrorCode
 from barnabas_core.wire.frame import encode_request
 from barnabas_core.wire.messages.elect_leaders_response import (
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
     from barnabas_core.server.answer import Part
 
 PEER = Peer("192.0.2.1", 4711, "PLAINTEXT")
+VERSION = 4
 
 
 def _frame() -> bytearray:
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
-    return bytearray(b"".join(cast("list[bytes]", encode_request(request, 4, 7, "me")))[4:])
+    return bytearray(b"".join(cast("list[bytes]", encode_request(request, VERSION, 7, "me")))[4:])
 
 
 def _phases(meter: RequestMeter) -> dict[str, float]:
@@ -88,6 +90,18 @@ def test_an_answer_given_at_once_has_waited_for_nobody() -> None:
     trace.on_sent()
 
     assert _phases(meter)["remote"] == 0
+
+
+def test_errors_in_an_answer_that_somebody_else_encoded_are_counted() -> None:
+    meter = RequestMeter(ManualClock())
+    response = encode(InitProducerIdResponse(error_code=15), VERSION)
+    dispatcher = Dispatcher(
+        [Handler(ApiKey.INIT_PRODUCER_ID, lambda _, __: Encoded(response))], EventLog(), meter
+    )
+
+    dispatcher.dispatch(_frame(), PEER, lambda _: None, meter.new_trace())
+
+    assert meter.of(ApiKey.INIT_PRODUCER_ID).errors == {15: 1}
 
 
 def test_a_request_that_was_refused_is_not_counted() -> None:
