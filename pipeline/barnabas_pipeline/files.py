@@ -18,7 +18,12 @@ class Files:
         jvm: Any = spark._jvm
         self._path = jvm.org.apache.hadoop.fs.Path
         configuration = spark._jsc.hadoopConfiguration()
-        self._store = self._path(root).getFileSystem(configuration)
+        store = self._path(root).getFileSystem(configuration)
+        if store.getUri().getScheme() == "file":
+            # Hadoop keeps a checksum in a second file and renames it after the first: killed in
+            # between, a file that was written anew could never be read again.
+            store = store.getRawFileSystem()
+        self._store = store
 
     def exists(self, path: str) -> bool:
         return bool(self._store.exists(self._path(path)))
@@ -42,11 +47,7 @@ class Files:
             stream.hsync()
         finally:
             stream.close()
-        target = self._path(path)
-        if self._store.rename(draft, target):
-            return
-        self._store.delete(target, False)
-        if not self._store.rename(draft, target):
+        if not self._rename(draft, self._path(path)):
             raise OSError(f"{path} could not be written")
 
     def children(self, path: str) -> list[FileStatus]:
@@ -64,11 +65,18 @@ class Files:
             return
         to = self._path(target)
         self._store.mkdirs(to.getParent())
-        if not self._store.rename(self._path(source), to):
+        if not self._rename(self._path(source), to):
             raise OSError(f"{source} could not be moved to {target}")
 
     def delete(self, path: str) -> None:
         self._store.delete(self._path(path), True)
+
+    def _rename(self, source: Any, target: Any) -> bool:
+        """Over a file that is there: on an object store, the copy that a move cut short left."""
+        if self._store.rename(source, target):
+            return True
+        self._store.delete(target, False)
+        return bool(self._store.rename(source, target))
 
 
 def _status(status: Any) -> FileStatus:

@@ -1,5 +1,6 @@
 """Small files of closed partitions are merged, and the rows stay what they were."""
 
+import json
 import os
 import time
 from pathlib import Path
@@ -85,6 +86,64 @@ def test_rows_that_come_late_are_added_to_a_merged_partition(
     table.write(late, 2)
 
     assert ids(spark, tmp_path) == list(range(25))
+
+
+def test_columns_that_only_some_files_have_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+    sink = spec(tmp_path)
+    small_files(spark, sink, 2)
+    table = ParquetTable(spark, sink)
+    table.open("query-1")
+    wider = spark.range(20, 30, 1, 1).selectExpr(
+        "id", "timestamp'2026-11-17 08:00:00' AS at", "'new' AS note"
+    )
+    table.write(wider, 2)
+
+    assert Compaction(spark, Files(spark, sink.path), sink).run_if_due(long_after()) == 1
+
+    merged = spark.read.parquet(str(tmp_path))
+    assert sorted((row.id, row.note) for row in merged.collect()) == [
+        (number, None if number < 20 else "new") for number in range(30)
+    ]
+
+
+def test_files_that_contradict_each_other_stay_as_they_are(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    sink = spec(tmp_path)
+    small_files(spark, sink, 2)
+    table = ParquetTable(spark, sink)
+    table.open("query-1")
+    table.write(spark.sql("SELECT 'text' AS id, timestamp'2026-11-17 08:00:00' AS at"), 2)
+    before = files(tmp_path)
+
+    assert Compaction(spark, Files(spark, sink.path), sink).run_if_due(long_after()) == 0
+
+    assert files(tmp_path) == before
+
+
+def test_two_runs_never_stage_in_the_same_place(spark: SparkSession, tmp_path: Path) -> None:
+    sources = []
+    for run in range(2):
+        table = ParquetTable(spark, spec(tmp_path))
+        table.open(f"query-{run}")
+        table.write(spark.sql("SELECT 1L AS id, timestamp'2026-11-17 08:00:00' AS at"), 0)
+        record = tmp_path / f"_barnabas/commits/query-{run}/{0:020}.json"
+        sources += [
+            move["source"].split("/")[3] for move in json.loads(record.read_text())["moves"]
+        ]
+
+    assert len(sources) == len(set(sources)) == 2
+
+
+def test_a_file_written_anew_leaves_no_checksum_to_contradict_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    store = Files(spark, str(tmp_path))
+    store.write_text(f"{tmp_path}/a.json", "1")
+    store.write_text(f"{tmp_path}/a.json", "22")
+
+    assert store.read_text(f"{tmp_path}/a.json") == "22"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
 
 
 class Died(Exception):

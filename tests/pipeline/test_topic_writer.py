@@ -61,6 +61,19 @@ def test_another_batch_has_other_ids(spark: SparkSession, written: Written) -> N
     assert not set(ids(batches[0][1])) & set(ids(batches[1][1]))
 
 
+def test_a_key_without_value_and_a_value_without_key_have_other_ids(
+    spark: SparkSession, written: Written
+) -> None:
+    batches, write_batch = written
+    spec = TopicSink("target", "127.0.0.1:1", "k", "v", None, {})
+    data = spark.createDataFrame([("a", None), (None, "a")], "k STRING, v STRING")
+
+    TopicWriter(spec, write_batch).write(data, 0)
+
+    (_, records), *_ = batches
+    assert len({name.split("/")[2] for name in ids(records)}) == 2
+
+
 def test_an_id_may_be_declared(spark: SparkSession, written: Written) -> None:
     batches, write_batch = written
     TopicWriter(sink("concat(country, '-', n)"), write_batch).write(rows(spark), 0)

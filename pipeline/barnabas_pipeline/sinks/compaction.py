@@ -4,17 +4,20 @@ A partition is closed when its time is over and nothing was added to it for `com
 directory is written anew in staging; a record then says which directory takes which place, and two
 renames follow, made again after a crash. A reader that lists the directory just between them misses
 the partition: a plain directory of files has no way around that. Rows that come late are added as
-ever.
+ever. Files whose columns cannot be put together, as one is a number here and a text there, stay.
 """
 
 import json
 import math
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from barnabas_pipeline.sinks.file_store import FileStore
 from barnabas_pipeline.spec.model import ParquetSink
@@ -70,6 +73,7 @@ class Compaction:
         self._table = spec.path.rstrip("/")
         self._record = f"{self._table}/_barnabas/compaction.json"
         self._next_check_ms = 0
+        self._run_id = uuid.uuid4().hex[:8]
 
     def recover(self) -> None:
         """Finish the one that a crash cut short."""
@@ -86,9 +90,7 @@ class Compaction:
             return 0
         self._next_check_ms = now_ms + min(max(after_ms // 4, _CHECK_MS_MIN), _CHECK_MS_MAX)
         due = [each for each in self._partitions() if is_due(each, self._spec, now_ms)]
-        for partition in due:
-            self._merge(partition)
-        return len(due)
+        return sum(self._merge(partition) for partition in due)
 
     def _partitions(self) -> Iterable[Partition]:
         depth = len(self._spec.partition_by) + (2 if self._spec.time_by == "hour" else 1)
@@ -101,15 +103,27 @@ class Compaction:
             sizes = tuple(size for size, _ in found)
             yield Partition(path, sizes, max(modified for _, modified in found))
 
-    def _merge(self, partition: Partition) -> None:
-        merged = "_barnabas/merging/new"
+    def _merge(self, partition: Partition) -> bool:
+        rows = self._rows(partition)
+        if rows is None:
+            return False
+        # By run: a task that outlives its driver on a cluster must not add to what is merged now.
+        merged = f"_barnabas/merging/new-{self._run_id}"
         target = f"{self._table}/{merged}"
         self._files.delete(target)
-        rows = self._spark.read.parquet(f"{self._table}/{partition.path}")
         rows.coalesce(file_count(partition, self._spec)).write.mode("overwrite").parquet(target)
         record = {"partition": partition.path, "merged": merged}
         self._files.write_text(self._record, json.dumps(record))
         self._swap(partition.path, merged)
+        return True
+
+    def _rows(self, partition: Partition) -> DataFrame | None:
+        """With every column that any of its files has; None where they contradict each other."""
+        reader = self._spark.read.option("mergeSchema", "true")
+        try:
+            return reader.parquet(f"{self._table}/{partition.path}")
+        except (PySparkException, Py4JJavaError):  # whichever Spark makes of its SparkException
+            return None
 
     def _swap(self, partition: str, merged: str) -> None:
         """Every step leaves what the next run needs to go on from there."""

@@ -1,6 +1,7 @@
 """Rows to a partitioned Parquet table, each batch exactly once (`commit_log` says how)."""
 
 import time
+import uuid
 from typing import Final
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -33,6 +34,8 @@ class ParquetTable:
         self._compaction = Compaction(spark, self._files, spec)
         self._log: CommitLog | None = None
         self._query_id = ""
+        self._run_id = uuid.uuid4().hex[:8]
+        self._target_rows: int | None = None
 
     def open(self, query_id: str) -> None:
         self._query_id = query_id
@@ -44,10 +47,13 @@ class ParquetTable:
         log = self._log
         assert log is not None, "opened first"
         if log.has(batch_id):
+            # Gone through all the same: Spark commits no batch whose state no task has written.
+            batch.write.format("noop").mode("overwrite").save()
             return Written(0)
-        rows = self._stage(self._partitioned(batch), f"{self._table}/{log.staging}/{batch_id}")
-        moves = self._moves(f"{log.staging}/{batch_id}", batch_id)
-        log.commit(batch_id, rows, moves)
+        # By run: a task that outlives its driver on a cluster must not add to what is staged now.
+        staged = f"{log.staging}/{batch_id}-{self._run_id}"
+        rows = self._stage(self._partitioned(batch), f"{self._table}/{staged}")
+        log.commit(batch_id, rows, self._moves(staged, batch_id) if rows or not log.last else [])
         self._compaction.run_if_due(round(time.time() * 1000))
         return Written(rows)
 
@@ -83,13 +89,13 @@ class ParquetTable:
         return [*self._spec.partition_by, *time_names]
 
     def _rows_per_file(self) -> int | None:
-        """As many as made a file of the target size in the batch before."""
+        """As many as made a file of the target size in the last batch that had any."""
         assert self._log is not None
         last = self._log.last
-        size_bytes = sum(move.size_bytes for move in last.moves) if last else 0
-        if last is None or not size_bytes or not last.rows:
-            return None
-        return max(_ROWS_PER_FILE_MIN, self._spec.target_file_bytes * last.rows // size_bytes)
+        if last is not None and last.rows:
+            size_bytes = sum(move.size_bytes for move in last.moves)
+            self._target_rows = self._spec.target_file_bytes * last.rows // max(size_bytes, 1)
+        return self._target_rows and max(_ROWS_PER_FILE_MIN, self._target_rows)
 
     def _moves(self, staged: str, batch_id: int) -> list[Move]:
         root = f"{self._table}/{staged}"

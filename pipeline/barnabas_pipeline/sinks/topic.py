@@ -74,8 +74,9 @@ class TopicWriter:
         if set(_ORIGIN) <= set(rows.columns):
             return rows, fn.concat_ws("/", *(fn.col(name).cast("string") for name in _ORIGIN))
         # No offset left to name it by: its content, and which of the equal ones it is.
-        key, value = fn.col("barnabas_key"), fn.col("barnabas_value")
-        content = fn.concat_ws("\0", key.cast("string"), value.cast("string"))
+        # A key in hex has no separator in it, and none is another than an empty one.
+        key, value = fn.col("barnabas_key").cast("binary"), fn.col("barnabas_value")
+        content = fn.concat_ws("/", fn.coalesce(fn.hex(key), fn.lit("-")), value.cast("string"))
         hashed = rows.withColumn(_HASH, fn.sha2(content, 256))
         equal_ones = Window.partitionBy(_HASH).orderBy(_HASH)
         numbered = hashed.withColumn(_ORDINAL, fn.row_number().over(equal_ones))
