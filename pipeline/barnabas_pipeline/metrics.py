@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from barnabas_pipeline.pipeline_error import PipelineError
 from barnabas_pipeline.progress import Progress
 
 
@@ -37,7 +38,10 @@ class PipelineMetrics:
 
     def serve(self, port: int, host: str = "127.0.0.1") -> int:
         """In a thread of its own, to the end of the process; returns the port."""
-        server, _ = start_http_server(port, addr=host, registry=self.registry)
+        try:
+            server, _ = start_http_server(port, addr=host, registry=self.registry)
+        except OSError as error:
+            raise PipelineError(f"metrics_port {port} on {host}: {error}") from error
         return int(server.server_port)
 
     def add(self, progress: Progress) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -30,8 +31,15 @@ from barnabas_pipeline.sinks.sink import Sink
 from barnabas_pipeline.sinks.topic import TopicWriter, at_least_once
 from barnabas_pipeline.source import read_batch, read_stream
 from barnabas_pipeline.spec.build import load_spec
-from barnabas_pipeline.spec.model import ParquetSink, PipelineSpec, SinkSpec, TopicSink
-from barnabas_pipeline.steps import apply_steps
+from barnabas_pipeline.spec.model import (
+    ParquetSink,
+    PipelineSpec,
+    SinkSpec,
+    SourceSpec,
+    TopicSink,
+)
+from barnabas_pipeline.start import shared_start
+from barnabas_pipeline.steps import apply_steps, first_lines
 from barnabas_pipeline.topics import KnownTopics, Topics
 from barnabas_pipeline.value_schema import value_schema
 
@@ -60,17 +68,28 @@ class Pipeline:
     def preview(self, spark: SparkSession, count: int = 10) -> DataFrame:
         """Decoded rows, the reason of bad ones with them; no checkpoint is read or written."""
         session = spark.newSession()
+        self._require_topics(session)
         decode = self.decoder(session, pin=False)
         return decode(read_batch(session, self.spec.source).limit(count)).drop(columns.VALUE)
 
     def explain(self, spark: SparkSession) -> str:
         session = spark.newSession()
+        if self.spec.decode.infer_from is not None:
+            self._require_topics(session)
         decode = self.decoder(session, pin=False)
         rows = self.rows(session, decode, read_stream(session, self.spec.source))
         # Selected from: the plan of SQL text does not know yet that it is one of a stream.
         frame: Any = rows.select("*")
         jvm: Any = session._jvm
         return str(jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "formatted"))
+
+    def _require_topics(self, session: SparkSession) -> None:
+        """Spark would take a minute to say so, in a page of Java."""
+        topics = Topics(session, self.spec.source)
+        try:
+            topics.require()
+        finally:
+            topics.close()
 
     def decoder(self, session: SparkSession, *, pin: bool) -> Decode:
         """`pin`: an inferred schema is kept with the checkpoint."""
@@ -114,6 +133,9 @@ class Session:
     def __enter__(self) -> Self:
         try:
             self._run = self._start()
+        except AnalysisException as error:  # an aggregate without a watermark, say
+            self.__exit__()
+            raise PipelineError(first_lines(error)) from error
         except BaseException:
             self.__exit__()
             raise
@@ -151,24 +173,21 @@ class Session:
             self._on_progress(read_progress(report, self._names, time.time()))
 
     def _start(self) -> Run:
-        ids = self._topics.ids()
-        missing = [name for name in self._spec.source.topics if name not in ids]
-        if missing or not ids:
-            what = ", ".join(missing) or self._spec.source.pattern
-            raise PipelineError(f"no topic {what} on {self._spec.source.bootstrap}")
+        ids = self._topics.require()
         self._known.check(ids)
         decode = self._pipeline.decoder(self._spark, pin=True)
         self._names = tuple(sorted(ids))
         self._listener = ProgressListener(self._spec.name, self._names, self._on_progress)
         self._spark.streams.addListener(self._listener)
-        raw = read_stream(self._spark, self._spec.source)
+        source = shared_start(self._spec, self._files, self._topics)
+        raw = read_stream(self._spark, source)
         rows = self._pipeline.rows(self._spark, decode, raw, self._names)
         batches = Batches(
             self._files, self._spec.checkpoint, self._sinks(), self._check_topics, self._on_written
         )
         self._queries.append(self._start_query(rows, batches))
         if self._spec.bad_records.action == "topic":
-            self._queries.append(self._start_dead_letters(decode))
+            self._queries.append(self._start_dead_letters(decode, source))
         return Run(self._queries, batches, self.totals)
 
     def _start_query(self, rows: DataFrame, batches: Batches) -> StreamingQuery:
@@ -182,11 +201,11 @@ class Session:
         writer = writer.option("checkpointLocation", self._spec.checkpoint)
         return writer.trigger(**self._trigger()).start()
 
-    def _start_dead_letters(self, decode: Decode) -> StreamingQuery:
+    def _start_dead_letters(self, decode: Decode, source: SourceSpec) -> StreamingQuery:
         bad = self._spec.bad_records
         assert bad.topic is not None, "the action is a topic"
         sink = TopicSink(bad.topic, bad.bootstrap or "", None, None, None, {})
-        letters = dead_letters(decode(read_stream(self._spark, self._spec.source)), bad.topic)
+        letters = dead_letters(decode(read_stream(self._spark, source)), bad.topic)
         writer = letters.writeStream.queryName(f"{self._spec.name}-bad-records")
         writer = writer.option("checkpointLocation", f"{self._spec.checkpoint}/barnabas/bad")
         return writer.trigger(**self._trigger()).foreachBatch(at_least_once(sink)).start()

@@ -15,17 +15,17 @@ from barnabas_pipeline.fetch.connector import connector_jars
 from barnabas_pipeline.fetch.java import find_java
 
 LOCAL: Final = "local[*]"
+# Spark's warnings of its start are not the user's affair; errors are.
+_LOGGING: Final = Path(__file__).parent / "log4j2.properties"
 _ALWAYS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
     # Bad values become nulls that the decoder sees, and never end the query.
     "spark.sql.ansi.enabled": "false",
     "spark.sql.streaming.metricsEnabled": "true",
-}
-# Spark's warnings of its start are not the user's affair; errors are.
-_LOGGING: Final = Path(__file__).parent / "log4j2.properties"
-_LOCAL_ONLY: Final = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
+}
+_LOCAL_ONLY: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",

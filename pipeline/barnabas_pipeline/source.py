@@ -10,6 +10,8 @@ from barnabas_pipeline.spec.model import SourceSpec
 
 # A poll of 500 records, Kafka's default, is followed by two questions for offsets: twice as slow.
 _DEFAULTS: Final = {"kafka.max.poll.records": "50000"}
+_EARLIEST: Final = -2
+_LATEST: Final = -1
 
 
 def read_stream(spark: SparkSession, source: SourceSpec) -> DataFrame:
@@ -20,9 +22,19 @@ def read_batch(spark: SparkSession, source: SourceSpec) -> DataFrame:
     """What is there now, from the start that the source names; for previews."""
     options = stream_options(source)
     options.pop("maxOffsetsPerTrigger", None)
+    # Of a batch, the latest would be nothing.
     if options.get("startingOffsets") == "latest":
-        options["startingOffsets"] = "earliest"  # of a batch, the latest would be nothing
+        options["startingOffsets"] = "earliest"
+    elif source.starting_offsets.offsets is not None:
+        options["startingOffsets"] = json.dumps(_but_latest(source.starting_offsets.offsets))
     return spark.read.format("kafka").options(**options).load()
+
+
+def _but_latest(offsets: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    return {
+        topic: {each: _EARLIEST if at == _LATEST else at for each, at in partitions.items()}
+        for topic, partitions in offsets.items()
+    }
 
 
 def stream_options(source: SourceSpec) -> dict[str, str]:

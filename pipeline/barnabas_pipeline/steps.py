@@ -25,7 +25,7 @@ def apply_steps(
         try:
             rows = _apply(spark, rows, step, directory)
         except (AnalysisException, ParseException) as error:
-            raise PipelineError(f"steps[{index}]: {_first_lines(error)}") from error
+            raise PipelineError(f"steps[{index}]: {first_lines(error)}") from error
         alias = None if isinstance(step, TableStep) else step.alias
         if alias is not None:
             rows.createOrReplaceTempView(alias)
@@ -50,5 +50,5 @@ def _apply(spark: SparkSession, rows: DataFrame, step: StepSpec, directory: Path
             return outcome
 
 
-def _first_lines(error: Exception) -> str:
+def first_lines(error: Exception) -> str:
     return str(error).partition(";\n")[0].strip()

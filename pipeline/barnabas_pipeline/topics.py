@@ -5,7 +5,7 @@ a checkpoint about the old one would skip or repeat records of the new one witho
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -39,11 +39,9 @@ class Topics:
 
     def ids(self) -> dict[str, str]:
         """By name; a topic that is not there is left out."""
-        names = self._jvm.java.util.ArrayList()
-        for name in self._names():
-            names.add(name)
+        names = self._names()
         found = {}
-        futures = self._admin.describeTopics(names).topicNameValues()
+        futures = self._admin.describeTopics(self._listed(names)).topicNameValues()
         for name in names:
             try:
                 found[name] = str(futures.get(name).get().topicId())
@@ -53,6 +51,41 @@ class Topics:
                     continue
                 raise self._unreachable(error) from error
         return found
+
+    def require(self) -> dict[str, str]:
+        """The same; `PipelineError` where a topic is not there, or none is."""
+        ids = self.ids()
+        missing = [name for name in self._source.topics if name not in ids]
+        if missing or not ids:
+            what = ", ".join(missing) or f"that matches {self._source.pattern}"
+            raise PipelineError(f"no topic {what} on {self._source.bootstrap}")
+        return ids
+
+    def ends(self) -> dict[str, dict[str, int]]:
+        """The offset after the last record, by topic and partition."""
+        partition_of, latest = self._jvm.org.apache.kafka.common.TopicPartition, self._latest()
+        try:
+            described = self._admin.describeTopics(self._listed(self._names())).allTopicNames()
+            wanted = self._jvm.java.util.HashMap()
+            for name, topic in described.get().items():
+                for each in topic.partitions():
+                    wanted.put(partition_of(name, each.partition()), latest)
+            offsets = self._admin.listOffsets(wanted).all().get()
+        except Py4JJavaError as error:
+            raise self._unreachable(error) from error
+        found: dict[str, dict[str, int]] = {}
+        for place, offset in offsets.items():
+            found.setdefault(place.topic(), {})[str(place.partition())] = int(offset.offset())
+        return found
+
+    def _latest(self) -> Any:
+        return self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
+
+    def _listed(self, names: Iterable[str]) -> Any:
+        listed = self._jvm.java.util.ArrayList()
+        for name in names:
+            listed.add(name)
+        return listed
 
     def _names(self) -> list[str]:
         if self._source.pattern is None:

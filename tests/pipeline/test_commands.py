@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas_pipeline.pipeline_error import PipelineError
 from tests.support.pipeline_lab import Lab
 
 PROGRAM = str(Path(sys.executable).parent / "barnabas")
@@ -54,12 +55,19 @@ def test_run_refuses_a_wrong_document_before_anything_else(tmp_path: Path) -> No
     assert "nowhere.yaml" in complaint
 
 
+def test_a_property_without_a_value_is_refused(lab_less: Path) -> None:
+    code, _, complaint = call("run", str(lab_less), "--conf", "spark.driver.host")
+
+    assert code == 2
+    assert "`spark.driver.host` is not KEY=VALUE" in complaint
+
+
 def test_without_java_it_says_how_to_get_it(lab_less: Path) -> None:
     code, _, complaint = call("run", str(lab_less), PATH="", JAVA_HOME="")
 
     assert code == 1
     assert "Spark needs Java 17 or newer" in complaint
-    assert "apt install openjdk-17-jre-headless" in complaint
+    assert "apt install default-jre-headless" in complaint
 
 
 @pytest.fixture
@@ -110,6 +118,23 @@ def test_preview_shows_decoded_rows_and_leaves_the_checkpoint_alone(lab: Lab) ->
         (None, "the value is not JSON"),
     ]
     assert not (lab.directory / "checkpoint").exists()
+
+
+@pytest.mark.parametrize("lab", ["barnabas"], indirect=True)
+def test_preview_of_the_latest_offsets_shows_what_is_there(lab: Lab) -> None:
+    topic = lab.topic(1)
+    lab.write(topic, ['{"id": 1}'])
+    start = f"[{topic}]\n  starting_offsets: {{offsets: {{{topic}: {{0: -1}}}}}}"
+
+    rows = lab.pipeline(DOCUMENT.replace("[TOPIC]", start)).preview(lab.spark).collect()
+
+    assert [row.id for row in rows] == [1]
+
+
+@pytest.mark.parametrize("lab", ["barnabas"], indirect=True)
+def test_preview_names_a_topic_that_is_not_there(lab: Lab) -> None:
+    with pytest.raises(PipelineError, match=f"no topic nowhere on {lab.bootstrap}"):
+        lab.pipeline(DOCUMENT.replace("TOPIC", "nowhere")).preview(lab.spark)
 
 
 @pytest.mark.parametrize("lab", ["barnabas"], indirect=True)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import struct
 from typing import Any
 
@@ -64,6 +65,35 @@ def test_bad_records_go_to_the_dead_letter_topic_as_they_were_with_the_reason(la
             "barnabas-offset": str(offset).encode(),
             "barnabas-record-id": f"{topic}/0/{offset}".encode(),
         }
+
+
+def test_values_without_a_row_in_them_are_bad_too(lab: Lab) -> None:
+    topic = lab.topic(1)
+    lab.write(topic, [b"", b" ", b"null", b"[]", b'[{"id": 1}, {"id": 2}]', b"7", b'{"id": 3}'])
+    nullable = '{format: json, schema: "id BIGINT"}'
+
+    totals = lab.pipeline(document(topic, nullable, "drop")).run(lab.spark)
+
+    assert rows(lab, "id") == [(3,)]
+    assert totals.bad_rows == 6
+
+
+def test_queries_that_begin_at_the_latest_begin_at_the_same_record(lab: Lab) -> None:
+    topic, dead = lab.topic(2), lab.topic(1)
+    text = document(topic, JSON, f"{{topic: {dead}}}")
+    text = text.replace(f"[{topic}]", f"[{topic}]\n  starting_offsets: latest")
+    lab.write(topic, ["bad before"], partition=0)
+    pipeline = lab.pipeline(text)
+    pipeline.run(lab.spark)
+    # As if the first run had been killed before its second query began.
+    shutil.rmtree(lab.directory / "checkpoint/barnabas/bad")
+    lab.write(topic, ["bad after", '{"id": 1}'], partition=0)
+
+    totals = pipeline.run(lab.spark)
+
+    assert (totals.input_rows, totals.bad_rows) == (2, 1)
+    assert [each.value() for each in lab.read(dead, 1)] == [b"bad after"]
+    assert lab.end_offsets(dead) == 1
 
 
 def test_a_second_run_writes_no_dead_letter_again(lab: Lab) -> None:
@@ -140,7 +170,7 @@ def test_a_column_can_be_added_between_two_runs(lab: Lab) -> None:
 
 def test_csv(lab: Lab) -> None:
     topic = lab.topic(1)
-    lab.write(topic, ["1;DE;2.5", "2;FR", "x;DE;1"])
+    lab.write(topic, ["1;DE;2.5", "2;FR", "x;DE;1", b""])
     decode = (
         '{format: csv, schema: "id BIGINT, country STRING, amount DOUBLE", options: {sep: ";"}}'
     )
@@ -148,7 +178,7 @@ def test_csv(lab: Lab) -> None:
     totals = lab.pipeline(document(topic, decode, "drop")).run(lab.spark)
 
     assert rows(lab, "id", "country", "amount") == [(1, "DE", 2.5)]
-    assert totals.bad_rows == 2
+    assert totals.bad_rows == 3
 
 
 ORDER: dict[str, Any] = {

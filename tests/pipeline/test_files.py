@@ -155,6 +155,54 @@ def test_a_batch_that_is_given_again_is_not_in_the_table_twice(lab: Lab) -> None
     assert ids(lab) == list(range(100))
 
 
+def forget_last_commit(lab: Lab) -> None:
+    """What a kill leaves between the table's commit and Spark's own."""
+    commits = lab.directory / "checkpoint/commits"
+    last = max(int(file.name) for file in commits.iterdir() if file.name.isdecimal())
+    (commits / str(last)).unlink()
+    (commits / f".{last}.crc").unlink(missing_ok=True)
+
+
+COUNTED = ORDERS.replace(
+    "sinks:",
+    """\
+steps:
+  - watermark: {column: at, delay: 1 minute}
+  - sql: SELECT window.start AS at, country, count(*) AS n FROM stream
+      GROUP BY window(at, '1 hour'), country
+sinks:""",
+)
+
+
+def test_a_query_with_state_goes_on_after_a_kill_between_the_two_commits(lab: Lab) -> None:
+    topic = lab.topic(1)
+    pipeline = lab.pipeline(COUNTED.replace("TOPIC", topic))
+    lab.write(topic, orders(0, 60))
+    pipeline.run(lab.spark)
+    forget_last_commit(lab)
+    lab.write(topic, [{"id": 1, "country": "DE", "at": "2026-11-18T00:00:00Z"}])
+
+    pipeline.run(lab.spark)
+
+    found = sorted((row.country, row.at.hour, row.n) for row in lab.table().collect())
+    assert found == [(country, hour, 10) for country in ("DE", "FR") for hour in (8, 9, 10)]
+
+
+def test_batches_without_rows_add_no_files(lab: Lab) -> None:
+    topic = lab.topic(1)
+    text = ORDERS.replace("sinks:", "steps:\n  - sql: SELECT id FROM stream WHERE id < 50\nsinks:")
+    text = text.replace("partition_by: [country]", "").replace("time: {column: at, by: hour}", "")
+    pipeline = lab.pipeline(text.replace("TOPIC", topic))
+    for first in (0, 50, 100):
+        lab.write(topic, orders(first, 50))
+        pipeline.run(lab.spark)
+
+    assert ids(lab) == list(range(50))
+    assert {file.name[-24:-14] for file in (lab.directory / "table").glob("*.parquet")} == {
+        "0000000000"
+    }
+
+
 TWO_SINKS = ORDERS.replace(
     "checkpoint:", "  - kafka: {topic: TARGET}\n  - parquet: {path: '{dir}/plain'}\ncheckpoint:"
 )
@@ -253,6 +301,15 @@ def test_a_topic_that_is_not_there_is_named(lab: Lab) -> None:
         pipeline.run(lab.spark)
 
 
+def test_an_aggregate_without_a_watermark_is_refused_with_the_reason(lab: Lab) -> None:
+    topic = lab.topic(1)
+    text = TO_TOPIC.replace("SELECT * FROM stream WHERE id < 50", COUNT_ALL)
+
+    with pytest.raises(PipelineError, match=r"not supported .* without watermark"):
+        lab.pipeline(text.replace("TOPIC", topic)).run(lab.spark)
+
+
+COUNT_ALL = "SELECT country, count(*) FROM stream GROUP BY country"
 JOIN = """\
 source:
   bootstrap: {bootstrap}

@@ -17,7 +17,7 @@ from barnabas_pipeline.audit.report import Example, Finding
 from barnabas_pipeline.audit.spec import Kind
 from barnabas_pipeline.segments.log_files import PartitionFiles, SegmentFile
 
-# Defects beyond this are counted but no longer told apart.
+# So many defects say enough: those beyond are neither told nor counted.
 _COLLECTED_MAX: Final = 100_000
 _SEQUENCE_MASK: Final = 2**31 - 1
 _PARTITION: Final = ("topic", "partition")

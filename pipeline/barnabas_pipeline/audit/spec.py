@@ -96,5 +96,14 @@ class AuditSpec:
     def __post_init__(self) -> None:
         if self.against is not None and not self.id:
             raise BadSpec("a comparison needs an id: what tells that two records are the same?")
+        if self.against is not None:
+            _check_counts("--against-id", self.against.id, "--id", self.id)
+            _check_counts("--against-content", self.against.content, "--content", self.content)
         if isinstance(self.endpoint, TableEndpoint) and self.against is None and not self.id:
             raise BadSpec("a table without an id or a comparison has nothing to be checked for")
+
+
+def _check_counts(name: str, given: tuple[str, ...], other: str, wanted: tuple[str, ...]) -> None:
+    """What is called otherwise over there stands for what is called so here, one for one."""
+    if given and len(given) != len(wanted):
+        raise BadSpec(f"{name} is there {len(given)} times and {other} {len(wanted)}: one for one")

@@ -27,8 +27,20 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
         "--master", default="local[*]", help="Spark's: local[N], spark://, k8s:// (%(default)s)"
     )
     parser.add_argument(
-        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a property of Spark's"
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        type=_pair,
+        help="a property of Spark's",
     )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not key or not separator:
+        raise argparse.ArgumentTypeError(f"`{text}` is not KEY=VALUE")
+    return key, value
 
 
 def with_document(
@@ -54,9 +66,8 @@ def with_spark(
 ) -> int:
     from barnabas_pipeline.session import spark_session  # noqa: PLC0415 - imports Spark
 
-    config = dict(pair.partition("=")[::2] for pair in options.conf)
     try:
-        spark = spark_session(f"barnabas-{name}", options.master, config)
+        spark = spark_session(f"barnabas-{name}", options.master, dict(options.conf))
         try:
             return work(spark)
         finally:

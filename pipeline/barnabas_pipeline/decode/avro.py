@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import fastavro
+from fastavro.schema import SchemaParseException
 
-from barnabas_pipeline.decode.by_python import Undecodable
+from barnabas_pipeline.decode.avro_schema import stored_types
 from barnabas_pipeline.decode.registry import Lookup, open_lookup, split_prefix
+from barnabas_pipeline.decode.undecodable import Undecodable
 from barnabas_pipeline.spec.model import RegistrySpec
 
 
@@ -26,14 +28,14 @@ class AvroDecoder:
 
     def open(self) -> Callable[[bytes], dict[str, Any]]:
         if self.registry is None:
-            parsed = fastavro.parse_schema(self.schema)
+            parsed = fastavro.parse_schema(stored_types(self.schema))
             return lambda value: _read(io.BytesIO(value), parsed, None)
         return _WithPrefix(self.schema, open_lookup(self.registry))
 
 
 class _WithPrefix:
     def __init__(self, schema: dict[str, Any], lookup: Lookup) -> None:
-        self._reader = fastavro.parse_schema(schema)
+        self._reader = fastavro.parse_schema(stored_types(schema))
         self._lookup = lookup
         self._writers: dict[int, Any] = {}
 
@@ -46,9 +48,15 @@ class _WithPrefix:
     def _writer(self, schema_id: int) -> Any:
         writer = self._writers.get(schema_id)
         if writer is None:
-            writer = fastavro.parse_schema(json.loads(self._lookup(schema_id)))
-            self._writers[schema_id] = writer
+            writer = self._writers[schema_id] = _parsed(schema_id, self._lookup(schema_id))
         return writer
+
+
+def _parsed(schema_id: int, text: str) -> Any:
+    try:
+        return fastavro.parse_schema(stored_types(json.loads(text)))
+    except (SchemaParseException, ValueError, KeyError, TypeError) as error:
+        raise Undecodable(f"schema {schema_id} is no Avro schema: {error}") from error
 
 
 def _read(stream: io.BytesIO, writer: Any, reader: Any) -> dict[str, Any]:

@@ -21,8 +21,10 @@ _LOGICAL: Final = {
     "timestamp-micros": "timestamp",
     "local-timestamp-millis": "timestamp_ntz",
     "local-timestamp-micros": "timestamp_ntz",
-    "uuid": "string",
 }
+# fastavro makes objects of these that no column holds: they stay the text and numbers they are.
+_AS_STORED: Final = ("uuid", "time-millis", "time-micros")
+_NESTED: Final = ("type", "fields", "items", "values")
 
 
 class UnknownAvroType(ValueError):
@@ -34,6 +36,20 @@ def columns_of_avro(schema: Any) -> dict[str, Any]:
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise UnknownAvroType("the schema of a value has to be a record")
     return _record(schema, {})
+
+
+def stored_types(schema: Any) -> Any:
+    """The schema without logical types that have no column; the bytes mean the same."""
+    if isinstance(schema, list):
+        return [stored_types(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_left_out = schema.get("logicalType") in _AS_STORED
+    return {
+        name: stored_types(value) if name in _NESTED else value
+        for name, value in schema.items()
+        if not (name == "logicalType" and is_left_out)
+    }
 
 
 def _record(schema: Mapping[str, Any], named: dict[str, TypeJson]) -> dict[str, Any]:

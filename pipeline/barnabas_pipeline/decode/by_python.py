@@ -5,7 +5,7 @@ JVM is crossed once for thousands of rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -14,10 +14,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from barnabas_pipeline import columns
+from barnabas_pipeline.decode.undecodable import Undecodable
 
-
-class Undecodable(Exception):
-    """A value that is not what it should be; the message goes into `bad_reason`."""
+# What Arrow raises for a value that a column cannot hold; its own are kinds of the last two.
+_MISFITS: Final = (OverflowError, ValueError, TypeError)
 
 
 class ValueDecoder(Protocol):
@@ -40,7 +40,7 @@ def decode_by_python(rows: DataFrame, decode: ValueDecoder, schema: StructType) 
     def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decode_value = decode.open()
         for batch in batches:
-            yield _decode_batch(batch, decode_value, arrow_schema)
+            yield decode_batch(batch, decode_value, arrow_schema)
 
     missing = [name for name in columns.OF_SOURCE if name not in rows.columns]
     assert not missing, missing
@@ -49,7 +49,7 @@ def decode_by_python(rows: DataFrame, decode: ValueDecoder, schema: StructType) 
     )
 
 
-def _decode_batch(
+def decode_batch(
     batch: pa.RecordBatch, decode_value: Callable[[bytes], dict[str, Any]], schema: pa.Schema
 ) -> pa.RecordBatch:
     decoded: list[dict[str, Any]] = []
@@ -58,14 +58,32 @@ def _decode_batch(
         row, reason = _decode_one(value, decode_value)
         decoded.append(row)
         reasons.append(reason)
-    arrays = [
-        pa.array([row.get(field.name) for row in decoded], type=field.type) for field in schema
-    ]
+    arrays = [_column([row.get(field.name) for row in decoded], field, reasons) for field in schema]
     kept = [batch.column(name) for name in columns.OF_SOURCE]
     return pa.RecordBatch.from_arrays(
         [*arrays, *kept, pa.array(reasons, type=pa.string())],
         names=[*schema.names, *columns.OF_SOURCE, columns.BAD_REASON],
     )
+
+
+def _column(values: list[Any], field: pa.Field, reasons: list[str | None]) -> pa.Array:
+    try:
+        return pa.array(values, type=field.type)
+    except _MISFITS:
+        # A decimal with too many digits, say: one bad record must not stop the others.
+        return pa.array(_fitting(values, field, reasons), type=field.type)
+
+
+def _fitting(values: list[Any], field: pa.Field, reasons: list[str | None]) -> list[Any]:
+    kept = []
+    for place, value in enumerate(values):
+        try:
+            pa.array([value], type=field.type)
+        except _MISFITS as error:
+            reasons[place] = f"field {field.name} does not fit into {field.type}: {error}"
+            value = None
+        kept.append(value)
+    return kept
 
 
 def _decode_one(

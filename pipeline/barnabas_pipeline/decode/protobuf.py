@@ -12,8 +12,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from barnabas_pipeline.decode.by_python import Undecodable
 from barnabas_pipeline.decode.registry import split_prefix
+from barnabas_pipeline.decode.undecodable import Undecodable
 from barnabas_pipeline.spec.model import TypeJson
 
 _SIMPLE: Final[Mapping[int, str]] = {
@@ -48,7 +48,7 @@ class ProtobufDecoder:
             start = _skip_indexes(value, split_prefix(value)[1]) if self.has_prefix else 0
             try:
                 return _values(message_class.FromString(value[start:]))
-            except DecodeError as error:
+            except (DecodeError, ValueError, OverflowError) as error:  # a moment beyond all years
                 raise Undecodable(f"no {self.message}: {error}") from error
 
         return decode

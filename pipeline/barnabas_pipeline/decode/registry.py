@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from barnabas_pipeline.decode.by_python import Undecodable
+from barnabas_pipeline.decode.undecodable import Undecodable
 from barnabas_pipeline.spec.model import RegistrySpec
 
 PREFIX: Final = struct.Struct(">bI")

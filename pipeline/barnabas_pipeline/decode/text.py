@@ -30,6 +30,9 @@ def decode_csv(rows: DataFrame, schema: StructType, options: Mapping[str, str]) 
         f"`{field.name}` {field.dataType.simpleString()}" for field in _with_misfit(schema).fields
     )
     parsed = fn.from_csv(text, fn.lit(columns_text), {**options, **_MODE})
+    if len(schema.fields) > 1:
+        # Of nothing the parser makes a row of nulls, though it lacks all columns but one.
+        parsed = fn.when(fn.trim(text) != "", parsed)
     return _outcome(
         rows.withColumn(_PARSED, parsed), schema, fn.lit("the value is not CSV of the columns")
     )
@@ -43,7 +46,9 @@ def _with_misfit(schema: StructType) -> StructType:
 
 def _outcome(rows: DataFrame, schema: StructType, misfit: Column) -> DataFrame:
     is_tombstone = fn.col(columns.VALUE).isNull()
-    reason = fn.when(is_tombstone, None).when(_field(_MISFIT).isNotNull(), misfit)
+    # Of nothing, and of `null`, the parsers make no row and no complaint.
+    is_misfit = fn.col(_PARSED).isNull() | _field(_MISFIT).isNotNull()
+    reason = fn.when(is_tombstone, None).when(is_misfit, misfit)
     for field in schema.fields:
         if not field.nullable:
             missing = fn.lit(f"field {field.name} is missing")

@@ -12,7 +12,7 @@ from barnabas_pipeline.fetch.cache import CannotFetch
 OLDEST_MAJOR_VERSION: Final = 17  # of Spark 4, and of Kafka 4's server and tools
 _ADVICE: Final = (
     f"Spark needs Java {OLDEST_MAJOR_VERSION} or newer, and none was found in JAVA_HOME or on the "
-    "PATH: install one (Debian: apt install openjdk-17-jre-headless; macOS: brew install openjdk)"
+    "PATH: install one (Debian: apt install default-jre-headless; macOS: brew install openjdk)"
 )
 
 

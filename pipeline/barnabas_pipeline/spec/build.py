@@ -10,7 +10,7 @@ from barnabas_pipeline.spec import model
 from barnabas_pipeline.spec.checks import check
 from barnabas_pipeline.spec.ddl import parse_ddl
 from barnabas_pipeline.spec.pipeline_shape import PIPELINE
-from barnabas_pipeline.spec.problem import InvalidPipeline
+from barnabas_pipeline.spec.problem import InvalidPipeline, Problem
 from barnabas_pipeline.spec.reader import Reading, compose, read
 
 Values = Mapping[str, Any]
@@ -19,7 +19,14 @@ Values = Mapping[str, Any]
 def load_spec(path: str | Path) -> model.PipelineSpec:
     """`InvalidPipeline` with every problem of the file, `OSError` where it cannot be read."""
     file = Path(path)
-    return parse_spec(file.read_text(encoding="utf-8"), str(path), file.parent, file.stem)
+    data = file.read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        reason = f"no UTF-8 from byte {error.start} on: save the file as UTF-8"
+        raise InvalidPipeline(str(path), [Problem("", line, reason)]) from error
+    return parse_spec(text, str(path), file.parent, file.stem)
 
 
 def parse_spec(text: str, file: str, directory: Path, name: str) -> model.PipelineSpec:

@@ -1,13 +1,16 @@
 """What fields say only together: which decoder needs which of them, and what cannot go together."""
 
-import json
+import re
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from os.path import normpath
 from pathlib import Path
 from typing import Any, Final
 
+from barnabas_pipeline.spec.column_names import name_complaint
 from barnabas_pipeline.spec.ddl import parse_ddl
 from barnabas_pipeline.spec.reader import Reading
+from barnabas_pipeline.spec.schema_files import check_files
 
 Values = Mapping[str, Any]
 Complaint = tuple[str, str]
@@ -23,22 +26,25 @@ _USED: Final = {
 # Spark's own least, and the oldest version that has the mode in Python.
 _REAL_TIME_MS_MIN: Final = 5_000
 _REAL_TIME_VERSION: Final = (4, 2)
+_IS_READ: Final = "is read by this pipeline (`source`)"
 _SPECIAL: Final = set().union(*_USED.values()) - {"framing"}
 
 
 def check(values: Values, directory: Path, reading: Reading) -> None:
     """Called on values that have their shape."""
     for path, message in (
-        *_decode(values["decode"], directory),
-        *_files(values["decode"], directory),
-        *_sinks(values),
+        *_source(values["source"]),
+        *_decode(values["decode"]),
+        *check_files(values["decode"], directory),
+        *_tables(values),
+        *_circles(values),
         *_steps(values["steps"]),
         *_trigger(values),
     ):
         reading.complain(path, message)
 
 
-def _decode(decode: Values, directory: Path) -> Iterator[Complaint]:
+def _decode(decode: Values) -> Iterator[Complaint]:
     kind = decode["format"]
     for name in sorted(_SPECIAL - _USED[kind]):
         if decode[name]:
@@ -71,31 +77,31 @@ def _schema(text: str | None) -> Iterator[Complaint]:
         return
     assert isinstance(parsed, dict)
     names = [str(field["name"]) for field in parsed["fields"]]  # type: ignore[attr-defined]
-    for name in names:
-        if names.count(name) > 1:
-            yield "decode.schema", f"`{name}` is there twice"
-            return
-        if name.startswith("kafka_") or name == "bad_reason":
-            yield "decode.schema", f"`{name}` is the name of a column of ours: take another"
+    complaint = name_complaint(names)
+    if complaint is not None:
+        yield "decode.schema", complaint
 
 
-def _files(decode: Values, directory: Path) -> Iterator[Complaint]:
-    for name in ("schema_file", "descriptor_file"):
-        if decode[name] and not (directory / decode[name]).is_file():
-            yield f"decode.{name}", f"no such file: {directory / decode[name]}"
-    registry = decode["registry"] or {}
-    if registry.get("directory") and not (directory / registry["directory"]).is_dir():
-        yield "decode.registry.directory", f"no such directory: {directory / registry['directory']}"
-    file = directory / (decode["schema_file"] or "")
-    if decode["schema_file"] and file.is_file():
-        try:
-            json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            yield "decode.schema_file", f"{file} is no JSON: {error}"
+def _source(source: Values) -> Iterator[Complaint]:
+    """Spark wants an offset for every partition, and no topic but those it reads."""
+    starting = source["starting_offsets"]
+    offsets = starting["offsets"] if isinstance(starting, Mapping) else None
+    if offsets is None:
+        return
+    here = "source.starting_offsets.offsets"
+    for topic, partitions in offsets.items():
+        if source["topics"] and topic not in source["topics"]:
+            yield f"{here}.{topic}", "is not one of `topics`: remove it, or add the topic there"
+        for partition in partitions:
+            if not partition.isdecimal():
+                yield f"{here}.{topic}.{partition}", "a partition is a number, from 0 on"
+    for topic in source["topics"] or ():
+        if topic not in offsets:
+            yield here, f"`{topic}` is missing: name an offset for each of its partitions"
 
 
-def _sinks(values: Values) -> Iterator[Complaint]:
-    paths = [sink["parquet"]["path"] for sink in values["sinks"] if sink["parquet"]]
+def _tables(values: Values) -> Iterator[Complaint]:
+    paths = [normpath(sink["parquet"]["path"]) for sink in values["sinks"] if sink["parquet"]]
     for index, sink in enumerate(values["sinks"]):
         parquet = sink["parquet"]
         here = f"sinks[{index}].parquet"
@@ -103,17 +109,29 @@ def _sinks(values: Values) -> Iterator[Complaint]:
             continue
         if parquet["compact_after"] and not parquet["time"]:
             yield f"{here}.compact_after", "wants `time`: only its partitions are ever closed"
-        if paths.count(parquet["path"]) > 1:
+        if paths.count(normpath(parquet["path"])) > 1:
             yield f"{here}.path", "two sinks cannot share a table: take another path"
         if values["output_mode"] == "complete":
             yield f"{here}", "files are only added to: `output_mode` append or update"
-    bad = values["bad_records"]
-    read = values["source"]["topics"] or ()
+
+
+def _circles(values: Values) -> Iterator[Complaint]:
+    """Topics that the pipeline would read what it writes to."""
+    source = values["source"]
     for index, sink in enumerate(values["sinks"]):
-        if sink["kafka"] and sink["kafka"]["topic"] in read and not sink["kafka"]["bootstrap"]:
-            yield f"sinks[{index}].kafka.topic", "is read by this pipeline: it would never end"
-    if isinstance(bad, Mapping) and bad["topic"] in read:
-        yield "bad_records.topic", "is read by this pipeline: bad records would go round"
+        if sink["kafka"] and _reads(source, sink["kafka"]):
+            yield f"sinks[{index}].kafka.topic", f"{_IS_READ}: it would never end"
+    bad = values["bad_records"]
+    if isinstance(bad, Mapping) and _reads(source, bad):
+        yield "bad_records.topic", f"{_IS_READ}: bad records would go round"
+
+
+def _reads(source: Values, written: Values) -> bool:
+    if written["bootstrap"] not in (None, source["bootstrap"]):
+        return False
+    if source["pattern"]:
+        return re.fullmatch(source["pattern"], written["topic"]) is not None
+    return written["topic"] in source["topics"]
 
 
 def _steps(steps: tuple[Values, ...]) -> Iterator[Complaint]:

@@ -38,6 +38,10 @@ def compose(text: str, file: str) -> yaml.Node:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         raise InvalidPipeline(file, [Problem("", line, f"no YAML: {error.problem}")]) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        reason = f"no YAML: the character {chr(error.character)!r} may not be in it: remove it"
+        raise InvalidPipeline(file, [Problem("", line, reason)]) from error
     if node is None:
         raise InvalidPipeline(file, [Problem("", 1, "empty: a pipeline has at least a source")])
     return node
@@ -144,8 +148,9 @@ def _pairs(node: yaml.Node, path: str, reading: Reading) -> list[tuple[str, yaml
     for key, value in node.value:
         name = str(key.value)
         if name in names:
-            reading.lines[f"{path}.{name}"] = key.start_mark.line + 1
-            reading.complain(f"{path}.{name}", "is there twice: remove one")
+            again = f"{path}.{name}" if path else name
+            reading.lines[again] = key.start_mark.line + 1
+            reading.complain(again, "is there twice: remove one")
             continue
         names.add(name)
         pairs.append((name, key, value))

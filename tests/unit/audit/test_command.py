@@ -67,6 +67,14 @@ def test_it_is_compared_with_a_table_or_another_topic(words: str, other: object)
         ("--topic t --log-dirs /a --id key --against-topic u", "where is the other topic"),
         ("--topic t --bootstrap b:1 --against-table /lake", "a comparison needs an id"),
         ("--table /lake", "nothing to be checked"),
+        (
+            "--table /a --id k --id m --against-table /b --against-id n",
+            "--against-id is there 1 times and --id 2",
+        ),
+        (
+            "--table /a --id k --against-table /b --against-content n",
+            "--against-content is there 1 times and --content 0",
+        ),
     ],
 )
 def test_an_audit_that_makes_no_sense_is_refused(

@@ -3,10 +3,11 @@
 import io
 import json
 import struct
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from barnabas_pipeline.decode.avro import AvroDecoder
 from barnabas_pipeline.decode.avro_schema import UnknownAvroType, columns_of_avro
-from barnabas_pipeline.decode.by_python import Undecodable
+from barnabas_pipeline.decode.undecodable import Undecodable
 from barnabas_pipeline.spec.model import RegistrySpec
 
 ORDER: dict[str, Any] = {
@@ -135,3 +136,43 @@ def test_a_wrong_prefix_says_what_is_wrong(
 ) -> None:
     with pytest.raises(Undecodable, match=complaint):
         AvroDecoder(ORDER, registry).open()(value)
+
+
+def test_a_registrys_schema_that_is_none_of_avro_is_the_records_fault(tmp_path: Path) -> None:
+    (tmp_path / "3.avsc").write_text('syntax = "proto3";')
+    decode = AvroDecoder(ORDER, RegistrySpec(directory=str(tmp_path))).open()
+
+    with pytest.raises(Undecodable, match="schema 3 is no Avro schema"):
+        decode(struct.pack(">bI", 0, 3) + b"x")
+
+
+def one_field(kind: dict[str, Any]) -> dict[str, Any]:
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "x", "type": kind}]}
+    fields = [{"name": "x", "type": kind}, {"name": "list", "type": [{**NOTHING, "items": inner}]}]
+    return {"type": "record", "name": "Outer", "fields": fields}
+
+
+NOTHING = {"type": "array"}
+UUID_TEXT = "0ddec4b6-b508-468d-8362-3f99c8a07a28"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "stored"),
+    [
+        ({"type": "string", "logicalType": "uuid"}, UUID(UUID_TEXT), UUID_TEXT),
+        ({"type": "int", "logicalType": "time-millis"}, time(1, 2), 3_720_000),
+        ({"type": "long", "logicalType": "time-micros"}, time(1, 2), 3_720_000_000),
+    ],
+)
+def test_logical_types_that_no_column_holds_are_given_as_they_are_stored(
+    kind: dict[str, Any], value: object, stored: object
+) -> None:
+    schema = one_field(kind)
+    record = {"x": value, "list": [{"x": value}]}
+
+    decoded = AvroDecoder(schema, None).open()(encoded(schema, record))
+
+    assert decoded == {"x": stored, "list": [{"x": stored}]}
+    struct_type = StructType.fromJson(columns_of_avro(schema))
+    for field in to_arrow_schema(struct_type, timezone="UTC"):
+        assert pa.array([decoded[field.name]], type=field.type).to_pylist() == [decoded[field.name]]

@@ -1,8 +1,12 @@
 """Figures for Prometheus, as its own client renders them."""
 
+import socket
+
+import pytest
 from prometheus_client import generate_latest
 
 from barnabas_pipeline.metrics import PipelineMetrics
+from barnabas_pipeline.pipeline_error import PipelineError
 from barnabas_pipeline.progress import Progress
 
 
@@ -23,3 +27,13 @@ def test_every_figure_of_a_batch_is_there() -> None:
         'barnabas_pipeline_lag_seconds{pipeline="orders",topic="orders"} 0.5',
     ):
         assert line in text
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+
+        with pytest.raises(PipelineError, match=f"metrics_port {port} on 127.0.0.1"):
+            PipelineMetrics("orders").serve(port)

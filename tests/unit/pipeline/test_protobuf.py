@@ -5,8 +5,8 @@ from datetime import datetime
 
 import pytest
 
-from barnabas_pipeline.decode.by_python import Undecodable
 from barnabas_pipeline.decode.protobuf import ProtobufDecoder, UnknownMessage, columns_of_message
+from barnabas_pipeline.decode.undecodable import Undecodable
 from tests.support.protobuf_order import DESCRIPTOR, order_bytes
 
 WHOLE = {
@@ -51,6 +51,13 @@ def test_what_is_not_the_message_says_so() -> None:
     behind_prefix = ProtobufDecoder(DESCRIPTOR, "orders.Order", has_prefix=True).open()
     with pytest.raises(Undecodable, match="cut short"):
         behind_prefix(struct.pack(">bI", 0, 1))
+
+
+def test_a_moment_that_no_year_holds_is_the_records_fault() -> None:
+    decode = ProtobufDecoder(DESCRIPTOR, "orders.Order", has_prefix=False).open()
+
+    with pytest.raises(Undecodable, match=r"no orders\.Order"):
+        decode(order_bytes() + b"\x2a\x0a\x08" + b"\xff" * 8 + b"\x3f")  # at.seconds = 2**62 - 1
 
 
 def test_an_unknown_message_is_told_which_there_are() -> None:

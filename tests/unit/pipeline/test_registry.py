@@ -10,8 +10,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from barnabas_pipeline.decode.by_python import Undecodable
 from barnabas_pipeline.decode.registry import open_lookup
+from barnabas_pipeline.decode.undecodable import Undecodable
 from barnabas_pipeline.spec.model import RegistrySpec
 
 

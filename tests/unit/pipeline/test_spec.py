@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas_pipeline.spec.build import parse_spec
+from barnabas_pipeline.spec.build import load_spec, parse_spec
 from barnabas_pipeline.spec.model import (
     BadRecordsSpec,
     ParquetSink,
@@ -16,6 +16,7 @@ from barnabas_pipeline.spec.model import (
     WatermarkStep,
 )
 from barnabas_pipeline.spec.problem import InvalidPipeline
+from tests.support.protobuf_order import DESCRIPTOR
 
 WHOLE = """\
 source:
@@ -71,7 +72,7 @@ sinks:
       compact_after: 1h
   - kafka: {topic: totals, key: country}
   - console: {rows: 5}
-bad_records: {topic: orders-dead}
+bad_records: {topic: dead-orders}
 trigger: {interval: 10s}
 output_mode: update
 metrics_port: 9400
@@ -88,7 +89,7 @@ metrics_port: 9400
     )
     assert isinstance(spec.sinks[1], TopicSink)
     assert spec.sinks[1].bootstrap == "127.0.0.1:9092"
-    assert spec.bad_records == BadRecordsSpec("topic", "orders-dead", "127.0.0.1:9092")
+    assert spec.bad_records == BadRecordsSpec("topic", "dead-orders", "127.0.0.1:9092")
     assert spec.trigger == TriggerSpec("interval", 10_000)
 
 
@@ -152,7 +153,7 @@ def test_the_spec_of_a_resource_has_the_same_shape() -> None:
         ),
         (
             "checkpoint:", "checkpoint: again\ncheckpoint:",
-            "orders.yaml:10: .checkpoint: is there twice: remove one",
+            "orders.yaml:10: checkpoint: is there twice: remove one",
         ),
         (
             "  schema:", "  infer_from: 100\n  schema:",
@@ -175,6 +176,35 @@ def test_the_spec_of_a_resource_has_the_same_shape() -> None:
             "orders.yaml:6: decode.schema_file: means nothing for json: remove it (avro)",
         ),
         ("{path: lake/orders}", "{path: [}", "orders.yaml:8: no YAML: "),
+        ("lake/orders", "lake/\x07", "orders.yaml:8: no YAML: the character '\\x07' may not be"),
+        (
+            "topics: [orders]", "pattern: ord.*\nbad_records: {topic: orders-dead}",
+            ("orders.yaml:4: bad_records.topic: is read by this pipeline (`source`): bad records "
+            "would go round"),
+        ),
+        (
+            "topics: [orders]\n",
+            ("topics: [orders]\nbad_records: {topic: orders, bootstrap: '127.0.0.1:9092'}\n"),
+            "orders.yaml:4: bad_records.topic: is read by this pipeline",
+        ),
+        (
+            "- parquet: {path: lake/orders}",
+            "- parquet: {path: lake/orders}\n  - parquet: {path: ./lake/orders/}",
+            "orders.yaml:9: sinks[1].parquet.path: two sinks cannot share a table",
+        ),
+        (
+            "[orders]", "[orders]\n  starting_offsets: {offsets: {oders: {0: 5}}}",
+            ("orders.yaml:4: source.starting_offsets.offsets.oders: is not one of `topics`: remove "
+            "it"),
+        ),
+        (
+            "[orders]", "[orders]\n  starting_offsets: {offsets: {orders: {first: 5}}}",
+            "orders.yaml:4: source.starting_offsets.offsets.orders.first: a partition is a number",
+        ),
+        (
+            "amount DOUBLE", "ID DOUBLE",
+            "orders.yaml:6: decode.schema: `id` is there twice, capitals or not: rename one",
+        ),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_with_its_field_its_line_and_the_fix(
@@ -209,12 +239,69 @@ def test_a_schema_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "orders.avsc").write_text("{")
     assert "is no JSON" in complaints(text, tmp_path)[0]
 
-    (tmp_path / "orders.avsc").write_text("{}")
+    (tmp_path / "orders.avsc").write_text(AVRO)
     assert parsed(text, tmp_path).decode.schema_file == f"{tmp_path}/orders.avsc"
 
 
+AVRO = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
+
+
+@pytest.mark.parametrize(
+    ("schema", "complaint"),
+    [
+        ("{}", "is no Avro schema: KeyError: 'type'"),
+        ('"string"', "the schema of a value has to be a record"),
+        (AVRO.replace("long", "lang"), "is no Avro schema: UnknownType: lang"),
+        (AVRO.replace('"long"', '["int", "string"]'), "a union of several types has no column"),
+        (AVRO.replace('"id"', '"kafka_key"'), "`kafka_key` is the name of a column of ours"),
+    ],
+)
+def test_a_file_that_is_no_avro_schema_is_told_before_spark_starts(
+    tmp_path: Path, schema: str, complaint: str
+) -> None:
+    (tmp_path / "orders.avsc").write_text(schema)
+    text = WHOLE.replace("json", "avro").replace(
+        "schema: id BIGINT NOT NULL, amount DOUBLE, at TIMESTAMP", "schema_file: orders.avsc"
+    )
+
+    (said,) = complaints(text, tmp_path)
+
+    assert said.startswith("orders.yaml:6: decode.schema_file: ")
+    assert complaint in said
+
+
+def test_a_descriptor_without_the_message_is_told_before_spark_starts(tmp_path: Path) -> None:
+    (tmp_path / "orders.desc").write_bytes(DESCRIPTOR)
+    text = WHOLE.replace("json", "protobuf").replace(
+        "schema: id BIGINT NOT NULL, amount DOUBLE, at TIMESTAMP",
+        "descriptor_file: orders.desc\n  message: orders.Ordr",
+    )
+
+    (said,) = complaints(text, tmp_path)
+    assert said.startswith("orders.yaml:7: decode.message: no message orders.Ordr; there is ")
+
+    (tmp_path / "orders.desc").write_bytes(b"\xff")
+    (said,) = complaints(text, tmp_path)
+    assert said.startswith("orders.yaml:6: decode.descriptor_file: ")
+    assert "is no descriptor set" in said
+
+
+def test_a_dead_letter_topic_of_other_brokers_may_have_the_same_name() -> None:
+    text = WHOLE + "bad_records: {topic: orders, bootstrap: 'elsewhere:9092'}\n"
+
+    assert parsed(text).bad_records.topic == "orders"
+
+
+def test_a_file_in_another_encoding_is_told_so(tmp_path: Path) -> None:
+    file = tmp_path / "orders.yaml"
+    file.write_bytes(WHOLE.replace("lake", "läke").encode("latin-1"))
+
+    with pytest.raises(InvalidPipeline, match=r"orders.yaml:8: no UTF-8 from byte \d+ on: save"):
+        load_spec(file)
+
+
 def test_avro_behind_a_prefix_wants_to_know_where_schemas_are(tmp_path: Path) -> None:
-    (tmp_path / "orders.avsc").write_text("{}")
+    (tmp_path / "orders.avsc").write_text(AVRO)
     text = WHOLE.replace("json", "avro\n  framing: registry").replace(
         "schema: id BIGINT NOT NULL, amount DOUBLE, at TIMESTAMP", "schema_file: orders.avsc"
     )
