@@ -1,8 +1,6 @@
 """`barnabas pipeline run` killed again and again: no row is lost, none is there twice."""
 
-import os
 import random
-import signal
 import sys
 import threading
 import time
@@ -11,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.compare.usage import children
-from tests.support.pipeline_lab import Lab
+from tests.support.pipeline_lab import Lab, kill_tree
 from tests.support.process import Child
 
 DOCUMENT = """\
@@ -32,47 +29,43 @@ checkpoint: {dir}/checkpoint
 """
 
 
-def kill_tree(pid: int) -> None:
-    """SIGKILL to Python, its JVM and the JVM's Python workers, at once."""
-    found = [pid]
-    for each in found:
-        found += children(each)
-    for each in found:
-        try:
-            os.kill(each, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-
-
 def command(document: Path) -> list[str]:
     program = str(Path(sys.executable).parent / "barnabas")
     return [program, "pipeline", "run", str(document), "--master", "local[2]"]
 
 
 class Writer(threading.Thread):
-    """Orders at a steady pace until it is told to stop, or until there are enough."""
+    """Orders at a steady pace until it is told to stop: a run that finds none prints no batch."""
 
-    def __init__(self, lab: Lab, topic: str, most: int) -> None:
+    def __init__(self, lab: Lab, topic: str) -> None:
         super().__init__()
-        self._most = most
         self._lab = lab
         self._topic = topic
         self._stopped = threading.Event()
+        self._failure: BaseException | None = None
         self.count = 0
 
     def run(self) -> None:
-        while not self._stopped.is_set() and self.count < self._most:
-            batch = [
-                {"id": number, "at": f"2026-11-17T{number // 700 % 24:02}:00:00Z"}
-                for number in range(self.count, self.count + 50)
-            ]
-            self._lab.write(self._topic, batch)
-            self.count += 50
-            self._stopped.wait(0.1)
+        try:
+            while not self._stopped.wait(0.5):
+                self._write(50)
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def _write(self, count: int) -> None:
+        batch = [
+            {"id": number, "at": f"2026-11-17T{number // 700 % 24:02}:00:00Z"}
+            for number in range(self.count, self.count + count)
+        ]
+        self._lab.write(self._topic, batch)
+        self.count += count
 
     def stop(self) -> None:
         self._stopped.set()
-        self.join(60)
+        self.join(90)
+        assert not self.is_alive(), "still writing"
+        assert self._failure is None, self._failure
 
 
 def killed_and_resumed(lab: Lab, kill_count: int) -> None:
@@ -80,7 +73,7 @@ def killed_and_resumed(lab: Lab, kill_count: int) -> None:
     text = DOCUMENT.replace("TOPIC", topic).replace("TARGET", target)
     endless = lab.document(text.replace("TRIGGER", "{interval: 100ms}"), "endless")
     rng = random.Random(kill_count)
-    writer = Writer(lab, topic, most=2_000 * kill_count)
+    writer = Writer(lab, topic)
     writer.start()
     try:
         for number in range(kill_count):
@@ -93,7 +86,9 @@ def killed_and_resumed(lab: Lab, kill_count: int) -> None:
                 child.process.wait(60)
     finally:
         writer.stop()
-    last = lab.document(text.replace("TRIGGER", "available-now"), "last")
+    # What is left all at once: small batches are there to be killed in.
+    unlimited = text.replace("  max_records_per_batch: 500\n", "")
+    last = lab.document(unlimited.replace("TRIGGER", "available-now"), "last")
     child = Child(command(last), lab.directory / "last.out")
     assert child.process.wait(300) == 0, child.output()
 

@@ -2,9 +2,11 @@
 
 import itertools
 import json
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,20 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
 from barnabas_pipeline.pipeline import Pipeline
+from bench.compare.usage import children
 
 _NUMBERS = itertools.count()
+
+
+def kill_tree(pid: int) -> None:
+    """SIGKILL to Python, its JVM and the JVM's Python workers, at once."""
+    found = [pid]
+    for each in found:
+        with suppress(FileNotFoundError):  # ended meanwhile, as below
+            found += children(each)
+    for each in found:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
 
 
 class Lab:
