@@ -88,6 +88,11 @@ def members_pay_for_a_move() -> AbstractContextManager[object]:
     return patch.object(metadata_watch, "_arm", soon)
 
 
+def members_pay_for_what_was_refused() -> AbstractContextManager[object]:
+    """When records can be written again they have what was left of their sessions."""
+    return patch.object(GroupShard, "on_writable", lambda *_: None)
+
+
 def loads_with_whatever_it_knows() -> AbstractContextManager[object]:
     """Be it nothing: whoever has just started takes all topics for deleted."""
 
@@ -152,6 +157,7 @@ RARE_VARIANTS = _named(
     takes_the_end_of_an_epoch_for_a_commit,
     keeps_its_session_when_another_broker_has_led,
     members_expire_over_a_cut_link,
+    members_pay_for_what_was_refused,
     reads_do_not_wait,
     loads_with_whatever_it_knows,
 )

@@ -7,7 +7,8 @@
 3. The epochs of a group, of its assignment and of its members, and the generations of a classic
    group, do not go back.
 4. A member that is heard of is not thrown out. Nor does a coordinator let a member expire whose
-   heartbeat its broker took in time, whatever became of the link between the two.
+   heartbeat its broker took in time, whatever became of the link between the two, and even if it
+   was refused, as nothing could be written.
 
 A broker that led the shard, and does not know yet that it does not, answers with what it knows, as
 Kafka's does. So 1, 2 and 4 hold for answers of a broker that is the leader by the metadata when it

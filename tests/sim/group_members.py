@@ -23,7 +23,7 @@ from barnabas_core.wire.messages.consumer_group_heartbeat_response import (
 )
 from tests.sim.cluster_clients import RETRY_S, TOPIC, Unanswered
 from tests.sim.group_clients import GroupClient, GroupStage, Told
-from tests.sim.group_ledger import REBALANCE_S
+from tests.sim.group_ledger import REBALANCE_S, SESSION_S
 from tests.sim.invariant import check
 from tests.sim.sim_machine import SimMachine
 
@@ -93,9 +93,16 @@ class SimMember(GroupClient):
         elif error is not ErrorCode.GROUP_ID_NOT_FOUND:
             check(self.has_moved(error), self.member_id, "was refused:", error.name)
             self._is_sure = False
+            await self._back_off()
         else:
             # The group is gone, and with it all its members.
             self._on_thrown_out(error, told)
+
+    async def _back_off(self) -> None:
+        """Some take long to come again: they have a session for it, refused or not."""
+        rng = self.machine.rng
+        if not self.groups.is_calm and rng.random() < 0.5:
+            await asyncio.sleep(rng.uniform(1.0, SESSION_S))
 
     def _request(self) -> ConsumerGroupHeartbeatRequest:
         request = ConsumerGroupHeartbeatRequest(self.group_id, self.member_id, self.epoch)

@@ -18,7 +18,6 @@ from barnabas_coordinator.shard.shard import Shard, Turn
 from barnabas_core.links.shard_message import ShardRequest
 from barnabas_core.wire.api import API_BY_KEY, ApiKey
 from barnabas_core.wire.codec import decode
-from barnabas_core.wire.error_code import ErrorCode
 from tests.sim.group_ledger import PAUSE_S, SESSION_S, GroupCount
 from tests.sim.home_broker_node import AT_HOME
 from tests.sim.invariant import check
@@ -45,7 +44,7 @@ class GroupTaps:
         self._keys: dict[Shard, SessionKey] = {}
         self._taken: dict[MemberKey, float] = {}
         """When a broker last took a heartbeat of a member for a session, by the coordinator's
-        clock; those that were refused do not count."""
+        clock; also one that was refused then, as nothing could be written."""
         self._places: dict[int, tuple[int, str]] = {}
         """Who had a shard last: (broker, host of the coordinator)."""
 
@@ -78,23 +77,10 @@ class GroupTaps:
                 host = stream.address.host
                 host = host_of(number) if host == AT_HOME.host else host
                 key = (number, host, owner._session)
-                self._on_taken((key, message.group_id, message.member_id), host, waiting)
+                self._taken[key, message.group_id, message.member_id] = self._now_of(host)
             return taken
 
         return tapped
-
-    def _on_taken(self, member: MemberKey, host: str, waiting: Waiting) -> None:
-        before, now = self._taken.get(member), self._now_of(host)
-        self._taken[member] = now
-        done = waiting.done
-
-        def on_answer(answer: bytes | ErrorCode) -> None:
-            # Refused, as too few replicas are in sync: its client knows, and has to come again.
-            if isinstance(answer, ErrorCode) and self._taken.get(member) == now:
-                self._taken[member] = NEVER if before is None else before
-            done(answer)
-
-        waiting.done = on_answer
 
     # --- at the coordinator
 
