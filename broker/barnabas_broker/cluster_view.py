@@ -23,6 +23,7 @@ class ClusterView:
         self.cluster_id = cluster_id
         self.node_id = node_id
         self.image: Image = EMPTY_IMAGE
+        self.kraft_version = 0
 
     def topics(self) -> Iterator[TopicImage]:
         return iter(self.image.topics)

@@ -18,7 +18,11 @@ from barnabas_broker.partitions.purgatory import Purgatory
 from barnabas_broker.producer_ids import ProducerIds
 from barnabas_broker.replica_moves import ReplicaMoves
 from barnabas_broker.storage import Storage
-from barnabas_core.metadata.feature import FEATURES
+from barnabas_core.metadata.node_features import (
+    finalized_epoch,
+    finalized_features,
+    local_features,
+)
 from barnabas_core.ports import Clock, Executor, Rng
 from barnabas_core.runtime.log_levels import LogLevels
 from barnabas_core.runtime.supervisor import TaskList
@@ -147,9 +151,10 @@ def _forward(
 def _features(view: ClusterView) -> FeatureView:
     image = view.image
     return FeatureView(
-        supported=tuple(
-            (one.name, one.minimum, one.maximum()) for one in FEATURES.values() if one.maximum() > 0
+        supported=local_features(),
+        finalized=tuple(
+            (name, level, level)
+            for name, level in finalized_features(image, view.kraft_version).items()
         ),
-        finalized=tuple((name, level, level) for name, level in sorted(image.features.items())),
-        epoch=image.provenance.offset,
+        epoch=finalized_epoch(image),
     )

@@ -6,7 +6,7 @@ from barnabas_broker.broker_config import BrokerConfig
 from barnabas_broker.directory_facts import DirectoryFacts
 from barnabas_core.config.listener import SECURITY_PROTOCOLS
 from barnabas_core.config.listener import Listener as ListenerAddress
-from barnabas_core.metadata.feature import FEATURES
+from barnabas_core.metadata.node_features import local_features
 from barnabas_core.ports.link import Address
 from barnabas_core.raft.internal_address import INTERNAL_LISTENER
 from barnabas_core.wire.messages.broker_registration_request import (
@@ -36,11 +36,7 @@ def registration_request(
         cluster_id=config.cluster_id,
         incarnation_id=incarnation_id,
         listeners=listeners,
-        features=[
-            Feature(one.name, one.minimum, one.maximum())
-            for one in FEATURES.values()
-            if one.maximum() > 0
-        ],
+        features=[Feature(one.name, one.minimum, one.maximum) for one in local_features()],
         rack=config.rack,
         log_dirs=directories.ids,
         previous_broker_epoch=directories.previous_broker_epoch,

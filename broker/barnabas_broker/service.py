@@ -369,6 +369,7 @@ class BrokerService:
     # --- parts
 
     async def _apply(self, delta: Delta, image: Image) -> None:
+        self.view.kraft_version = self._applier.kraft_version
         self._dynamic.update(image)
         if self._observer is not None:
             self._observer.isr_changes.on_delta(delta, self.view.image, image)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from barnabas_controller.engine import Engine
-from barnabas_controller.managers.features.supported import local_features
 from barnabas_core.config.listener import SECURITY_PROTOCOLS
 from barnabas_core.config.listener import Listener as BoundListener
 from barnabas_core.links.controller_client import ControllerClient
 from barnabas_core.metadata.feature import is_record_supported
+from barnabas_core.metadata.node_features import local_features
 from barnabas_core.ports.link import Call, LinkError
 from barnabas_core.runtime.log_setup import EventLog
 from barnabas_core.wire.api import API_BY_KEY, ApiKey

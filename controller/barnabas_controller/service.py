@@ -18,11 +18,6 @@ from barnabas_controller.health import ControllerHealth, HealthParts
 from barnabas_controller.link_services import CallService
 from barnabas_controller.listener_handlers import listener_handlers
 from barnabas_controller.managers.brokers.activation import decide_bootstrap
-from barnabas_controller.managers.features.supported import (
-    finalized_epoch,
-    finalized_features,
-    local_features,
-)
 from barnabas_controller.managers.registry import decided_apis
 from barnabas_controller.managers.view import QuorumFacts
 from barnabas_controller.quorum.driver import QuorumDriver, QuorumPorts
@@ -33,6 +28,11 @@ from barnabas_controller.requests import Answerer, Requests
 from barnabas_core.config.listener import Listener as BoundListener
 from barnabas_core.links.controller_client import ControllerClient
 from barnabas_core.links.metadata_feed_service import FeedClient, MetadataFeedService
+from barnabas_core.metadata.node_features import (
+    finalized_epoch,
+    finalized_features,
+    local_features,
+)
 from barnabas_core.ports import Clock, Disk, DiskError, Executor, Rng
 from barnabas_core.ports.link import Address, Identity, Links, LinkServer, Purpose, Service
 from barnabas_core.raft.internal_address import internal_address, shifted

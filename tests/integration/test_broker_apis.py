@@ -18,3 +18,13 @@ def test_every_api_that_a_broker_announces_is_in_the_table() -> None:
     assert len(announced) == len(set(announced))
     missing = [key.name for key in announced if key not in served_apis(BROKER)]
     assert missing == [], f"{TABLE.name} names no tests for them"
+
+
+def test_a_broker_shows_the_kraft_version_of_its_quorum() -> None:
+    with EmbeddedCluster() as cluster:
+        host, _, port = cluster.bootstrap_servers.rpartition(":")
+        with RawClient((host, int(port))) as client:
+            answer = client.ask(ApiVersionsRequest("tests", "1.0"), 4, ApiVersionsResponse)
+    finalized = {one.name: one.max_version_level for one in answer.finalized_features}
+
+    assert finalized["kraft.version"] == 1

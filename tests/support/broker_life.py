@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from barnabas_controller.managers.brokers.heartbeat import decide_broker_heartbeat
 from barnabas_controller.managers.brokers.registration import decide_broker_registration
-from barnabas_controller.managers.features.supported import local_features
+from barnabas_core.metadata.node_features import local_features
 from barnabas_core.wire.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from barnabas_core.wire.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from barnabas_core.wire.messages.broker_registration_request import (

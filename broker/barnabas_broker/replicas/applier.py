@@ -31,12 +31,16 @@ class MetadataApplier:
         self._moved = asyncio.Condition()
         self.applied_offset = _NOTHING
         """Of the last record that is applied."""
+        self.kraft_version = 0
+        """Not in the image: the quorum tells it beside the metadata records. It never goes down."""
 
     def on_snapshot_begin(self, snapshot_id: SnapshotId) -> None:
         self._loader.on_snapshot_begin(snapshot_id)
 
     def on_batch(self, batch: CommittedBatch) -> None:
         self._loader.on_batch(batch)
+        if batch.kraft_version is not None:
+            self.kraft_version = batch.kraft_version
         self._arrived.set()
 
     def on_snapshot_end(self) -> None:

@@ -78,3 +78,18 @@ def test_what_comes_later_is_applied_on_top() -> None:
         assert seen[1][0].base is seen[0][1]
 
     asyncio.run(main())
+
+
+def test_the_kraft_version_holds_until_another_is_told() -> None:
+    async def main() -> None:
+        async def apply(_delta: Delta, _image: Image) -> None: ...
+
+        applier = MetadataApplier(apply)
+        assert applier.kraft_version == 0
+
+        applier.on_batch(CommittedBatch(0, 1, 1, 0, [], kraft_version=1))
+        applier.on_batch(CommittedBatch(1, 2, 1, 0, []))
+
+        assert applier.kraft_version == 1
+
+    asyncio.run(main())

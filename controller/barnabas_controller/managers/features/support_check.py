@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from barnabas_controller.managers.features.supported import local_features
 from barnabas_controller.managers.view import ControllerSettings, View
 from barnabas_core.metadata.cluster_image import SupportedFeature
 from barnabas_core.metadata.feature import is_record_supported
+from barnabas_core.metadata.node_features import local_features
 
 _UNSTABLE_PROPERTY: Final = "unstable.feature.versions.enable"
 

@@ -1,12 +1,12 @@
 """What this release supports, and what a cluster runs."""
 
-from barnabas_controller.managers.features.supported import (
+from barnabas_core.metadata.feature import GROUP_VERSION, KRAFT_VERSION, METADATA_VERSION
+from barnabas_core.metadata.image import EMPTY_IMAGE
+from barnabas_core.metadata.node_features import (
     finalized_epoch,
     finalized_features,
     local_features,
 )
-from barnabas_core.metadata.feature import GROUP_VERSION, KRAFT_VERSION, METADATA_VERSION
-from barnabas_core.metadata.image import EMPTY_IMAGE
 from tests.support.controller_lab import ControllerLab
 
 
