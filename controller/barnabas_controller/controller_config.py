@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from barnabas_controller.duties import DutyIntervals
 from barnabas_controller.managers.view import ControllerSettings
 from barnabas_controller.quorum.quorum_config import QuorumConfig
+from barnabas_core.config.advertised import advertised_controllers, internal_host
 from barnabas_core.config.listener import Listener
 from barnabas_core.config.node_properties import NodeProperties
 from barnabas_core.ports.link import Address
@@ -30,15 +31,19 @@ class ControllerConfig:
 
 
 def controller_config(
-    properties: NodeProperties, cluster_id: str, directory_id: bytes
+    properties: NodeProperties, cluster_id: str, directory_id: bytes, host_name: str = ""
 ) -> ControllerConfig:
-    """`cluster_id` and `directory_id` are those of meta.properties in the metadata directory."""
+    """`cluster_id` and `directory_id` are those of meta.properties in the metadata directory.
+
+    `host_name`: what others call this machine, where no property says it.
+    """
+    advertised = advertised_controllers(properties, lambda: host_name)
     internal = properties.internal_listener
     return ControllerConfig(
         settings=_settings(properties, cluster_id),
-        quorum=_quorum(properties, cluster_id, directory_id),
+        quorum=_quorum(properties, cluster_id, directory_id, _endpoints(properties, advertised)),
         listeners=properties.controller_listeners,
-        advertised=properties.advertised_controller_listeners,
+        advertised=advertised,
         internal=Address(internal.host, internal.port),
         intervals=_intervals(properties),
         endpoint=EndpointConfig(
@@ -76,14 +81,19 @@ def _intervals(properties: NodeProperties) -> DutyIntervals:
     )
 
 
-def _quorum(properties: NodeProperties, cluster_id: str, directory_id: bytes) -> QuorumConfig:
+def _quorum(
+    properties: NodeProperties,
+    cluster_id: str,
+    directory_id: bytes,
+    endpoints: tuple[Endpoint, ...],
+) -> QuorumConfig:
     number = properties.number
     return QuorumConfig(
         node_id=properties.node_id,
         cluster_id=cluster_id,
         metadata_dir=properties.metadata_log_dir,
         directory_id=directory_id,
-        endpoints=_endpoints(properties),
+        endpoints=endpoints,
         static_voters=_static_voters(properties),
         bootstrap_servers=tuple(Address(*server) for server in properties.bootstrap_servers),
         raft=RaftConfig(
@@ -118,14 +128,14 @@ def _segment_bytes(properties: NodeProperties) -> int:
     return small if isinstance(small, int) else properties.number("metadata.log.segment.bytes")
 
 
-def _endpoints(properties: NodeProperties) -> tuple[Endpoint, ...]:
-    endpoints = [
-        Endpoint(listener.name, listener.host, listener.port)
-        for listener in properties.advertised_controller_listeners
-    ]
+def _endpoints(
+    properties: NodeProperties, advertised: tuple[Listener, ...]
+) -> tuple[Endpoint, ...]:
+    """As the voters record has them: every host is one that others can reach."""
+    endpoints = [Endpoint(listener.name, listener.host, listener.port) for listener in advertised]
     if properties.has_internal_listener:
-        internal = properties.internal_listener
-        endpoints.append(Endpoint(INTERNAL_LISTENER, internal.host, internal.port))
+        host, port = internal_host(properties, advertised), properties.internal_listener.port
+        endpoints.append(Endpoint(INTERNAL_LISTENER, host, port))
     return tuple(endpoints)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from barnabas_controller.service import ControllerPorts, ControllerService
-from barnabas_controller.start import start_controller
+from barnabas_controller.start import node_controller_config, start_controller
 from barnabas_core.config.node_properties import NodeProperties
 from barnabas_core.links.grpc_links import GrpcLinks
 from barnabas_core.ports.link import Identity
@@ -63,7 +63,7 @@ async def _start(
     links = GrpcLinks(identity, clock, log, tls=internal_tls(properties))
     new_listener = partial(SystemListener, SocketOptions.from_broker(properties.raw))
     ports = ControllerPorts(clock, rng, home.disk, executor, links, new_listener, log, metrics)
-    return await start_controller(properties, meta, incarnation_id, ports)
+    return await start_controller(node_controller_config(properties, meta), incarnation_id, ports)
 
 
 async def _run(service: ControllerService, end: asyncio.Event) -> int:

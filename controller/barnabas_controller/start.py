@@ -1,6 +1,8 @@
 """From a node's properties and its formatted directory to a controller that runs."""
 
-from barnabas_controller.controller_config import controller_config
+import socket
+
+from barnabas_controller.controller_config import ControllerConfig, controller_config
 from barnabas_controller.service import ControllerPorts, ControllerService
 from barnabas_core.config.node_properties import NodeProperties
 from barnabas_core.log.directories.checkpoint import CorruptFile
@@ -11,13 +13,20 @@ from barnabas_core.ports import DiskError
 from barnabas_core.runtime.process import CannotStart
 
 
-async def start_controller(
-    properties: NodeProperties, meta: MetaProperties, incarnation_id: bytes, on: ControllerPorts
-) -> ControllerService:
-    """`meta` is that of the metadata directory. `CannotStart` with whatever has to change."""
-    directory = properties.metadata_log_dir
+def node_controller_config(properties: NodeProperties, meta: MetaProperties) -> ControllerConfig:
+    """`meta` is that of the metadata directory."""
     assert meta.directory_id is not None
-    config = controller_config(properties, meta.cluster_id, meta.directory_id)
+    # Asking for it may take a while, where names are not served well.
+    is_asked = any(not one.host for one in properties.advertised_controller_listeners)
+    host_name = socket.getfqdn() if is_asked else ""
+    return controller_config(properties, meta.cluster_id, meta.directory_id, host_name)
+
+
+async def start_controller(
+    config: ControllerConfig, incarnation_id: bytes, on: ControllerPorts
+) -> ControllerService:
+    """`CannotStart` with whatever has to change."""
+    directory = config.quorum.metadata_dir
     try:
         bootstrap = load_bootstrap(on.disk, directory)
         service = ControllerService(config, bootstrap.records, incarnation_id, on)

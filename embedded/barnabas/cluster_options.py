@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from barnabas.cluster_error import ClusterError
+from barnabas_core.config.listener import EVERY_ADDRESS
 from barnabas_core.runtime.log_setup import EventLog
-
-_WILDCARDS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - to recognise them, not to listen on them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,4 +32,4 @@ class ClusterOptions:
     @property
     def told_host(self) -> str:
         """What clients are told."""
-        return self.advertised_host or ("127.0.0.1" if self.host in _WILDCARDS else self.host)
+        return self.advertised_host or ("127.0.0.1" if self.host in EVERY_ADDRESS else self.host)

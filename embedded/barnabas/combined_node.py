@@ -13,7 +13,7 @@ from barnabas.broker_role import BrokerRole, RoleParts
 from barnabas_broker.broker_config import BrokerConfig
 from barnabas_broker.start import node_broker_config
 from barnabas_controller.service import ControllerPorts, ControllerService
-from barnabas_controller.start import start_controller
+from barnabas_controller.start import node_controller_config, start_controller
 from barnabas_core.config.node_properties import NodeProperties
 from barnabas_core.links.link_config import LinkConfig
 from barnabas_core.links.local_links import LocalNetwork
@@ -71,6 +71,8 @@ class CombinedNode:
         self._rng = SystemRng()
         self._is_alone = is_alone(properties)
         self._config = node_broker_config(properties, home)
+        meta = home.meta(properties.metadata_log_dir)
+        self._controller_config = node_controller_config(properties, meta)
         self._network = self._make_network()
 
     async def run(self, end: asyncio.Event) -> int:
@@ -101,7 +103,11 @@ class CombinedNode:
             from barnabas_core.links.grpc_links import GrpcNetwork  # noqa: PLC0415
 
             outer = GrpcNetwork(LinkConfig(), internal_tls(properties))
-        known = (*properties.listeners, *properties.advertised_listeners)
+        known = (
+            *properties.listeners,
+            *properties.advertised_listeners,
+            *self._controller_config.advertised,
+        )
         hosts = [self._config.internal_host, *(listener.host for listener in known)]
         return NodeNetwork(LocalNetwork(self._log), outer, hosts)
 
@@ -114,17 +120,16 @@ class CombinedNode:
         return SystemListener(SocketOptions.from_broker(self._properties.raw))
 
     async def _start_controller(self) -> ControllerService:
-        properties = self._properties
-        meta = self._home.meta(properties.metadata_log_dir)
+        config = self._controller_config
         incarnation_id = self._rng.randbytes(16)
         links = self._links("controller", incarnation_id)
         ports = ControllerPorts(
             self._clock, self._rng, self._home.disk, self._executor, links, self._new_listener,
             self._log, self._metrics,
         )  # fmt: skip
-        service = await start_controller(properties, meta, incarnation_id, ports)
-        listeners = ",".join(map(str, properties.advertised_controller_listeners))
-        self._log.info("controller started", node=properties.node_id, listeners=listeners)
+        service = await start_controller(config, incarnation_id, ports)
+        listeners = ",".join(map(str, config.advertised))
+        self._log.info("controller started", node=self._properties.node_id, listeners=listeners)
         return service
 
     def _check_voters(self, controller: ControllerService) -> None:

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 
-from barnabas_core.config.listener import WILDCARD, Listener
+from barnabas_core.config.listener import EVERY_ADDRESS, Listener
 from barnabas_core.config.node_properties import NodeProperties
-
-_EVERY_ADDRESS = ("", WILDCARD, "::")
 
 
 def advertised_listeners(
@@ -13,7 +11,19 @@ def advertised_listeners(
 ) -> tuple[Listener, ...]:
     """`host_name`: what others call this machine, asked only where no property says it: that may
     take a while, where names are not served well."""
-    listeners = properties.advertised_broker_listeners
+    return _reachable(properties.advertised_broker_listeners, host_name)
+
+
+def advertised_controllers(
+    properties: NodeProperties, host_name: Callable[[], str]
+) -> tuple[Listener, ...]:
+    """The same for the listeners of a controller: what its voters record tells the others."""
+    return _reachable(properties.advertised_controller_listeners, host_name)
+
+
+def _reachable(
+    listeners: tuple[Listener, ...], host_name: Callable[[], str]
+) -> tuple[Listener, ...]:
     if all(one.host for one in listeners):
         return listeners
     told = host_name()
@@ -21,9 +31,9 @@ def advertised_listeners(
 
 
 def internal_host(properties: NodeProperties, advertised: tuple[Listener, ...]) -> str:
-    """What listens on every address is reached as the node itself is."""
+    """What listens on every address is reached as the node itself is: by brokers, if it is one."""
     host = properties.internal_listener.host
-    if host not in _EVERY_ADDRESS:
+    if host not in EVERY_ADDRESS:
         return host
     by_name = {one.name: one for one in advertised}
-    return by_name[properties.inter_broker_listener_name].host
+    return by_name.get(properties.inter_broker_listener_name, advertised[0]).host

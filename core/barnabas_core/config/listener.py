@@ -14,6 +14,8 @@ from barnabas_core.config.number import INT32_MAX, parse_whole
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 WILDCARD = "0.0.0.0"  # noqa: S104 - refused as an advertised address, never bound
+EVERY_ADDRESS = ("", WILDCARD, "::")
+"""Hosts to listen on, by none of which a node can be reached."""
 PORT_MAX = 65535
 
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from barnabas_core.config.listener import PORT_MAX, WILDCARD
+from barnabas_core.config.listener import EVERY_ADDRESS, PORT_MAX
 from barnabas_core.config.node_properties import NodeProperties
 from barnabas_core.config.number import INT32_MAX, parse_whole
 from barnabas_core.config.own_property import INTERNAL_NAME
@@ -79,7 +79,7 @@ def standalone_voter(node: NodeProperties, directory_id: bytes) -> InitialVoter:
     listener = node.advertised_controller_listeners[0]
     host = listener.host or "localhost"
     internal = node.internal_listener.host if node.has_internal_listener else ""
-    internal_host = host if internal in ("", WILDCARD) else internal
+    internal_host = host if internal in EVERY_ADDRESS else internal
     return InitialVoter(node.node_id, host, listener.port, directory_id, internal_host)
 
 

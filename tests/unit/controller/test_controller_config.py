@@ -1,11 +1,14 @@
 """Kafka's properties as settings of a controller."""
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from barnabas_controller.controller_config import ControllerConfig, controller_config
+from barnabas_controller.start import node_controller_config
 from barnabas_core.config.server_properties import node_properties
+from barnabas_core.log.directories.directory_meta import MetaProperties
 
 CONTROLLER = {
     "process.roles": "controller",
@@ -77,3 +80,44 @@ def test_one_fetch_takes_the_largest_batch_unless_somebody_says_otherwise() -> N
     quorum = load().quorum
 
     assert quorum.raft.fetch_max_bytes >= quorum.batch_bytes_max
+
+
+def endpoints(**changes: str) -> list[tuple[str, str, int]]:
+    given = CONTROLLER | {name.replace("_", "."): text for name, text in changes.items()}
+    properties = node_properties(given, {}, lambda _: None)
+    config = controller_config(properties, "cluster", bytes(16), "this.machine")
+    assert {one.host for one in config.advertised} == {config.quorum.endpoints[0].host}
+    return [(one.listener, one.host, one.port) for one in config.quorum.endpoints]
+
+
+@pytest.mark.parametrize("every_address", ["", "0.0.0.0"])  # noqa: S104 - told to nobody
+def test_a_controller_that_listens_on_every_address_is_a_voter_by_the_name_of_its_machine(
+    every_address: str,
+) -> None:
+    wild = endpoints(
+        listeners=f"CONTROLLER://{every_address}:9093", internal_listener=f"{every_address}:7000"
+    )
+
+    assert wild == [("CONTROLLER", "this.machine", 9093), ("INTERNAL", "this.machine", 7000)]
+
+
+@pytest.mark.parametrize("every_address", ["", "0.0.0.0", "[::]"])  # noqa: S104 - told to nobody
+def test_links_on_every_address_are_told_by_the_host_of_the_controller(every_address: str) -> None:
+    wild = endpoints(internal_listener=f"{every_address}:7000")
+    named = endpoints(internal_listener="inside:7000")
+
+    assert wild == [("CONTROLLER", "c3", 9093), ("INTERNAL", "c3", 7000)]
+    assert named == [("CONTROLLER", "c3", 9093), ("INTERNAL", "inside", 7000)]
+
+
+def test_the_name_of_the_machine_is_asked_for_only_where_nothing_else_says_it() -> None:
+    meta = MetaProperties("cluster", 3, bytes(16))
+    wild = CONTROLLER | {"listeners": "CONTROLLER://:9093"}
+    with patch("socket.getfqdn", return_value="this.machine") as asked:
+        named = node_controller_config(node_properties(CONTROLLER, {}, lambda _: None), meta)
+        assert named.advertised[0].host == "c3"
+        assert asked.call_count == 0
+
+        told = node_controller_config(node_properties(wild, {}, lambda _: None), meta)
+        assert told.advertised[0].host == "this.machine"
+        assert told.listeners[0].host == "", "bound as before"
