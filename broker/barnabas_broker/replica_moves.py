@@ -5,17 +5,20 @@ caught up, it is made durable and gets the partition's name; the controller is t
 replica will lie; and with nothing staged or written in between, the rest is copied and the copy
 takes the log's place. Whatever goes wrong before that leaves the partition where it is.
 
-A move that a restart cuts short begins again.
+A move that a restart cuts short begins again. All of them together copy no more than
+`replica.alter.log.dirs.io.max.bytes.per.second`; what is over that is paid for by waiting.
 """
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from barnabas_broker.directory_assignment import DirectoryAssignment
 from barnabas_broker.partitions.partition import Partition
 from barnabas_broker.replication.chunk_reader import read_chunk
+from barnabas_broker.replication.throttle import ReplicationQuota, throttled_rate
 from barnabas_broker.storage import Storage
 from barnabas_core.log.directories.directory import LogDirectory
 from barnabas_core.log.error import LogError
@@ -38,6 +41,9 @@ _RETRY_S: Final = 0.5
 _PREFERRED_COUNT_MAX: Final = 100_000
 # After that other moves, and who wants this one no more, have their turn.
 _ASSIGN_S: Final = 0.2
+# As long as a throttled copy lets whoever does not want it any more wait.
+_THROTTLED_S: Final = 0.2
+_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 Key = tuple[str, int]
 
@@ -78,9 +84,14 @@ class ReplicaMoves:
         self._on = on
         self._moves: dict[Key, Move] = {}
         self._arrived = asyncio.Event()
+        self.quota = ReplicationQuota()
 
     def __len__(self) -> int:
         return len(self._moves)
+
+    def set_rate(self, properties: Mapping[str, str]) -> None:
+        """The broker's properties as they count now; after a `ConfigError` the rate stays."""
+        self.quota.bytes_per_s = throttled_rate(properties, _RATE)
 
     # --- what is asked for
 
@@ -149,8 +160,12 @@ class ReplicaMoves:
             await self._arrived.wait()
             self._arrived.clear()
             while self._moves:
+                await asyncio.sleep(min(self._delay_ms() / 1000, _THROTTLED_S))
                 for move in list(self._moves.values()):
                     await self._step_guarded(move)
+
+    def _delay_ms(self) -> int:
+        return self.quota.delay_ms(self._on.clock.monotonic_ms())
 
     async def _step_guarded(self, move: Move) -> None:
         if not self._is_wanted(move):
@@ -178,7 +193,8 @@ class ReplicaMoves:
         if log.truncation_count != move.truncation_count or is_behind_start:
             await self._start_over(move)
         elif not move.is_near:
-            await self._copy(move)
+            if not self._delay_ms():
+                await self._copy(move)
         elif not move.has_name:
             await self._give_name(move)
         elif not move.is_assigned:
@@ -204,6 +220,7 @@ class ReplicaMoves:
             if log.truncation_count != move.truncation_count:
                 return
             future.stage_replica(data, now_ms=self._on.clock.now_ms())
+            self.quota.spend(len(data), self._on.clock.monotonic_ms())
             room -= max(len(data), 1)
             write = future.begin_write()
             if write is not None:

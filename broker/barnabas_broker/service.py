@@ -109,6 +109,7 @@ class BrokerService:
         self._moves = ReplicaMoves(
             MoveParts(self.storage, self._assignment, on.clock, on.executor, on.log)
         )
+        self._dynamic.add("replica moves", self._moves.set_rate)
         self._groups = GroupCoordination(
             config,
             coordinators,

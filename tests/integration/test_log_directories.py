@@ -1,11 +1,14 @@
 """A broker with several log directories: replicas are spread, moved, and found again."""
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from barnabas_core.wire.error_code import ErrorCode
@@ -25,6 +28,7 @@ from tests.support.raw_client import RawClient
 from tests.support.serve_process import ServedNode
 
 TOPIC = "spread"
+RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 VALUES = [b"value %d" % number for number in range(2_000)]
 
 PROPERTIES = """\
@@ -116,6 +120,29 @@ def test_a_replica_moves_while_it_is_written_to_and_is_there_after_a_crash(
     assert places(node)[0] == [(other(before), False)]
     produce(node.server, TOPIC, VALUES)
     assert [one.value() for one in read(node.server, TOPIC, 3 * len(VALUES))] == 3 * VALUES
+
+
+def throttle(node: ServedNode, rate: str | None) -> None:
+    operation = AlterConfigOpType.DELETE if rate is None else AlterConfigOpType.SET
+    entry = ConfigEntry(RATE, rate or "", incremental_operation=operation)
+    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": node.server})
+    for done in admin.incremental_alter_configs([resource]).values():
+        done.result(30)
+
+
+def test_a_throttled_move_waits_until_it_is_let_go(node: ServedNode, tmp_path: Path) -> None:
+    create(node, 1)
+    produce(node.server, TOPIC, VALUES)
+    ((before, _),) = places(node)[0]
+    throttle(node, "0")
+
+    assert move(node, tmp_path / other(before)) is ErrorCode.NONE
+    time.sleep(0.5)
+    assert sorted(places(node)[0]) == sorted([(before, False), (other(before), True)])
+
+    throttle(node, None)
+    until(lambda: places(node)[0] == [(other(before), False)], "the replica has moved")
 
 
 def test_a_directory_that_is_none_of_the_brokers_is_refused(node: ServedNode) -> None:

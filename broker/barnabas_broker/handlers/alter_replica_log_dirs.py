@@ -3,8 +3,6 @@
 v2 flexible. Answered when the moves have begun: DescribeLogDirs tells how far they are. Asked for a
 partition that is not here, the broker remembers where to make it should it come, and answers
 REPLICA_NOT_AVAILABLE. A move to where the replica lies already ends one that is under way.
-
-Missing: `replica.alter.log.dirs.io.max.bytes.per.second`; copies take what is left of the disk.
 """
 
 from typing import Protocol

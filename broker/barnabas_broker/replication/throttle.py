@@ -53,12 +53,10 @@ class ReplicationThrottle:
 
     def set_rates(self, properties: Mapping[str, str]) -> None:
         """The broker's properties as they count now; after a `ConfigError` the rates stay."""
-        table = definitions(Kind.BROKER_DYNAMIC_ONLY)
-        rates = {}
-        for side in self.quotas:
-            name = f"{side}.replication.throttled.rate"
-            text = properties.get(name)
-            rates[side] = NO_LIMIT if text is None else int(str(table[name].parse(text)))
+        rates = {
+            side: throttled_rate(properties, f"{side}.replication.throttled.rate")
+            for side in self.quotas
+        }
         for side, rate in rates.items():
             self.quotas[side].bytes_per_s = rate
 
@@ -69,6 +67,14 @@ class ReplicationThrottle:
         if not listed:
             return False
         return listed.strip() == _EVERY or f"{partition}:{broker_id}" in _entries(listed)
+
+
+def throttled_rate(properties: Mapping[str, str], name: str) -> int:
+    """Bytes a second, as the property says; `ConfigError` if it is no number."""
+    text = properties.get(name)
+    if text is None:
+        return NO_LIMIT
+    return int(str(definitions(Kind.BROKER_DYNAMIC_ONLY)[name].parse(text)))
 
 
 def _entries(listed: str) -> list[str]:

@@ -17,6 +17,7 @@ from barnabas_broker.handlers.alter_replica_log_dirs import AlterReplicaLogDirsH
 from barnabas_broker.handlers.describe_log_dirs import DescribeLogDirsHandler
 from barnabas_broker.partitions.partition import Partition
 from barnabas_broker.replica_moves import MoveParts, ReplicaMoves
+from barnabas_core.config.error import ConfigError
 from barnabas_core.links.controller_client import ControllerClient
 from barnabas_core.links.local_links import LocalLinks, LocalNetwork
 from barnabas_core.log.directories.directory import LogDirectory
@@ -43,6 +44,7 @@ from tests.support.storage_bench import TOPIC_ID, StorageBench, play
 from tests.unit.broker.test_directory_assignment import ADDRESS, Controller
 
 SMALL = LogConfig(segment_bytes=2_000)
+RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 class MoveBench:
@@ -247,6 +249,68 @@ def test_a_move_back_ends_the_move(tmp_path: Path) -> None:
         assert all(name.endswith("-delete") for name in left)
 
     moving(scenario, tmp_path / "1", tmp_path / "2")
+
+
+def test_a_throttled_move_waits_until_it_is_let_go(tmp_path: Path) -> None:
+    async def scenario(bench: MoveBench) -> None:
+        bench.moves.set_rate({RATE: "0"})
+        partition = await lead(bench)
+        bench.bench.append(partition, 100)
+
+        assert await bench.ask(partition, 1) is ErrorCode.NONE
+        future = bench.directories[1].future_logs["a", 0]
+        await asyncio.sleep(0.3)
+        assert (future.log_end_offset, bench.place_of(partition)) == (0, 0)
+
+        bench.moves.set_rate({})
+        await bench.until_done()
+        assert (partition.log.log_end_offset, bench.place_of(partition)) == (100, 1)
+
+    moving(scenario, tmp_path / "one", tmp_path / "two")
+
+
+def test_a_throttled_move_can_be_taken_back(tmp_path: Path) -> None:
+    async def scenario(bench: MoveBench) -> None:
+        bench.moves.set_rate({RATE: "0"})
+        partition = await lead(bench)
+        bench.bench.append(partition, 100)
+
+        assert await bench.ask(partition, 1) is ErrorCode.NONE
+        assert await bench.ask(partition, 0) is ErrorCode.NONE
+
+        assert len(bench.moves) == 0
+        assert bench.place_of(partition) == 0
+
+    moving(scenario, tmp_path / "one", tmp_path / "two")
+
+
+def test_what_moves_copy_is_counted_against_their_rate(tmp_path: Path) -> None:
+    async def scenario(bench: MoveBench) -> None:
+        bench.moves.set_rate({RATE: "1"})
+        partition = await lead(bench)
+        bench.bench.append(partition, 100)
+        size_bytes = partition.log.size_bytes
+
+        await bench.ask(partition, 1)
+        await bench.until_done()
+
+        now_ms = bench.bench.clock.monotonic_ms()
+        assert bench.moves.quota.delay_ms(now_ms + (size_bytes - 500) * 1000) > 0
+        assert bench.moves.quota.delay_ms(now_ms + size_bytes * 1000) == 0
+
+    moving(scenario, tmp_path / "one", tmp_path / "two")
+
+
+def test_a_rate_that_is_none_leaves_the_one_before(tmp_path: Path) -> None:
+    async def scenario(bench: MoveBench) -> None:
+        bench.moves.set_rate({RATE: "7"})
+
+        with pytest.raises(ConfigError):
+            bench.moves.set_rate({RATE: "fast"})
+
+        assert bench.moves.quota.bytes_per_s == 7
+
+    moving(scenario, tmp_path / "one", tmp_path / "two")
 
 
 def test_a_topic_that_is_deleted_meanwhile_is_gone_from_both(tmp_path: Path) -> None:
