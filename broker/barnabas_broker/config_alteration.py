@@ -1,8 +1,8 @@
 """What a broker decides by itself of a request to alter configs, before the controller sees it."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 
 from barnabas_broker.loggers import Outcome
 from barnabas_core.config.number import INT32_MAX, parse_whole
@@ -14,6 +14,8 @@ from barnabas_core.metadata.keyed_image import (
     TOPIC_RESOURCE,
 )
 from barnabas_core.wire.error_code import ErrorCode
+
+T = TypeVar("T")
 
 _KEPT: Final = (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
 
@@ -36,6 +38,22 @@ def local_outcomes(
         if fault is not None:
             outcomes[position] = Outcome(ErrorCode.INVALID_REQUEST, fault)
     return outcomes
+
+
+def merged(
+    resources: Sequence[Resource],
+    outcomes: Mapping[int, Outcome],
+    forwarded: Sequence[T],
+    response: Callable[[int, str | None, int, str], T],
+) -> list[T]:
+    """Everything in the order of the request; what was forwarded came back in the same order."""
+    rest = iter(forwarded)
+    return [
+        response(*outcomes[position], asked.resource_type, asked.resource_name)
+        if position in outcomes
+        else next(rest)
+        for position, asked in enumerate(resources)
+    ]
 
 
 def _fault(node_id: int, asked: Resource, *, may_have_loggers: bool) -> str | None:

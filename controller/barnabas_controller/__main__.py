@@ -4,22 +4,14 @@ The directory must have been formatted (`kafka-storage format`). Complaints are 
 error; the exit status is 1 for what cannot be done, 2 for a command that makes no sense.
 """
 
-import argparse
 import sys
 
 from barnabas_controller.process import run
+from barnabas_core.runtime.role_command import role_parser
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m barnabas_controller", description="Run a controller of a cluster."
-    )
-    parser.add_argument("--config", required=True, metavar="FILE", help="Kafka's server.properties")
-    parser.add_argument("--log-format", choices=("console", "json"), default="console")
-    parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="info"
-    )
-    options = parser.parse_args()
+    options = role_parser("barnabas_controller", "Run a controller of a cluster.").parse_args()
     return run(options.config, log_format=options.log_format, log_level=options.log_level)
 
 

@@ -5,7 +5,7 @@ resource that is there twice, a resource of no known type, another broker's conf
 be altered this way, as in Kafka.
 """
 
-from barnabas_broker.config_alteration import local_outcomes
+from barnabas_broker.config_alteration import local_outcomes, merged
 from barnabas_broker.handlers.incremental_alter_configs import Forward
 from barnabas_core.server.dispatch import RequestContext
 from barnabas_core.wire.api_key import ApiKey
@@ -33,15 +33,5 @@ class AlterConfigsHandler:
             answer = await self._forwarder.forward(ApiKey.ALTER_CONFIGS, rest, context)
             assert isinstance(answer, AlterConfigsResponse)
             forwarded = answer
-        answers = iter(forwarded.responses)
-        return AlterConfigsResponse(
-            forwarded.throttle_time_ms,
-            [
-                AlterConfigsResourceResponse(
-                    *outcomes[position], asked.resource_type, asked.resource_name
-                )
-                if position in outcomes
-                else next(answers)
-                for position, asked in enumerate(resources)
-            ],
-        )
+        answers = merged(resources, outcomes, forwarded.responses, AlterConfigsResourceResponse)
+        return AlterConfigsResponse(forwarded.throttle_time_ms, answers)

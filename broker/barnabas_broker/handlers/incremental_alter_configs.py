@@ -5,10 +5,9 @@ request may hold both, and the answer has them in its order. Refused here withou
 a resource that is there twice, a resource of no known type, another broker's configs.
 """
 
-from collections.abc import Sequence
 from typing import Protocol
 
-from barnabas_broker.config_alteration import local_outcomes
+from barnabas_broker.config_alteration import local_outcomes, merged
 from barnabas_broker.loggers import Loggers, Operation, Outcome
 from barnabas_core.metadata.keyed_image import BROKER_LOGGER_RESOURCE
 from barnabas_core.server.dispatch import RequestContext
@@ -49,7 +48,8 @@ class IncrementalAlterConfigsHandler:
             forwarded = await self._forward(rest, context)
         else:
             forwarded = IncrementalAlterConfigsResponse()
-        return _merged(resources, outcomes, forwarded)
+        answers = merged(resources, outcomes, forwarded.responses, AlterConfigsResourceResponse)
+        return IncrementalAlterConfigsResponse(forwarded.throttle_time_ms, answers)
 
     def _alter_loggers(self, asked: AlterConfigsResource, *, validate_only: bool) -> Outcome:
         names = [config.name for config in asked.configs]
@@ -72,23 +72,3 @@ class IncrementalAlterConfigsHandler:
         response = await self._forwarder.forward(key, request, context)
         assert isinstance(response, IncrementalAlterConfigsResponse)
         return response
-
-
-def _merged(
-    resources: Sequence[AlterConfigsResource],
-    outcomes: dict[int, Outcome],
-    forwarded: IncrementalAlterConfigsResponse,
-) -> IncrementalAlterConfigsResponse:
-    """Everything in the order of the request; what was forwarded came back in the same order."""
-    rest = iter(forwarded.responses)
-    return IncrementalAlterConfigsResponse(
-        forwarded.throttle_time_ms,
-        [
-            AlterConfigsResourceResponse(
-                *outcomes[position], asked.resource_type, asked.resource_name
-            )
-            if position in outcomes
-            else next(rest)
-            for position, asked in enumerate(resources)
-        ],
-    )

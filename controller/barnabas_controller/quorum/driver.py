@@ -296,25 +296,21 @@ class QuorumDriver:
 
     # --- events
 
-    def _step(self, event: Event) -> None:
+    def _step(self, event: Event | None = None) -> None:
+        """None: only time has passed."""
         if self._is_over:
             return
         parts = self._started
         with self._deadly():
             parts.leadership.flush_appends()
             parts.node.tick(self._ports.clock.monotonic_ms())
-            parts.node.step(event)
+            if event is not None:
+                parts.node.step(event)
             self._pump(parts)
 
     def _on_timer(self) -> None:
         self._timer = None
-        if self._is_over:
-            return
-        parts = self._started
-        with self._deadly():
-            parts.leadership.flush_appends()
-            parts.node.tick(self._ports.clock.monotonic_ms())
-            self._pump(parts)
+        self._step()
 
     def _on_turn_end(self) -> None:
         parts = self._started

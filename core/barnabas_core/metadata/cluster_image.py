@@ -88,14 +88,7 @@ class ClusterDelta:
                 record.broker_id,
                 record.broker_epoch,
                 record.incarnation_id,
-                tuple(
-                    ListenerImage(at.name, at.host, at.port, at.security_protocol)
-                    for at in record.end_points
-                ),
-                tuple(
-                    SupportedFeature(f.name, f.min_supported_version, f.max_supported_version)
-                    for f in record.features
-                ),
+                *_announced(record),
                 record.rack,
                 record.fenced,
                 record.in_controlled_shutdown,
@@ -132,16 +125,7 @@ class ClusterDelta:
         if self._controllers is None:
             self._controllers = dict(self.base.controllers)
         self._controllers[record.controller_id] = ControllerImage(
-            record.controller_id,
-            record.incarnation_id,
-            tuple(
-                ListenerImage(at.name, at.host, at.port, at.security_protocol)
-                for at in record.end_points
-            ),
-            tuple(
-                SupportedFeature(f.name, f.min_supported_version, f.max_supported_version)
-                for f in record.features
-            ),
+            record.controller_id, record.incarnation_id, *_announced(record)
         )
 
     def become(self, after: ClusterImage) -> None:
@@ -167,6 +151,20 @@ class ClusterDelta:
     def _change(self, broker: BrokerImage) -> None:
         self._open_brokers()[broker.id] = broker
         self.changed_brokers[broker.id] = None
+
+
+def _announced(
+    record: RegisterBrokerRecord | RegisterControllerRecord,
+) -> tuple[tuple[ListenerImage, ...], tuple[SupportedFeature, ...]]:
+    """(listeners, features) of a node."""
+    listeners = (
+        ListenerImage(at.name, at.host, at.port, at.security_protocol) for at in record.end_points
+    )
+    features = (
+        SupportedFeature(one.name, one.min_supported_version, one.max_supported_version)
+        for one in record.features
+    )
+    return tuple(listeners), tuple(features)
 
 
 def _check_epoch(broker: BrokerImage | None, broker_id: int, epoch: int) -> BrokerImage:

@@ -1,5 +1,9 @@
 """ControllerRegistration (key 70), decided v0 (KIP-919): where admin clients reach a controller."""
 
+from barnabas_controller.managers.brokers.announced import (
+    announced_endpoints,
+    announced_features,
+)
 from barnabas_controller.managers.view import Context, Result, View
 from barnabas_core.metadata.cluster_image import ClusterDelta
 from barnabas_core.metadata.feature import is_record_supported
@@ -40,23 +44,8 @@ def _record(request: ControllerRegistrationRequest) -> RegisterControllerRecord:
         controller_id=request.controller_id,
         incarnation_id=request.incarnation_id,
         zk_migration_ready=False,
-        end_points=[
-            ControllerEndpoint(
-                name=one.name,
-                host=one.host,
-                port=one.port,
-                security_protocol=one.security_protocol,
-            )
-            for one in request.listeners
-        ],
-        features=[
-            ControllerFeature(
-                name=one.name,
-                min_supported_version=one.min_supported_version,
-                max_supported_version=one.max_supported_version,
-            )
-            for one in request.features
-        ],
+        end_points=announced_endpoints(request, ControllerEndpoint),
+        features=announced_features(request, ControllerFeature),
     )
 
 

@@ -8,6 +8,10 @@ the one before it was in sync with counts no more: if it did not end cleanly, th
 too. The same incarnation, asking again, changes its registration and keeps epoch and state.
 """
 
+from barnabas_controller.managers.brokers.announced import (
+    announced_endpoints,
+    announced_features,
+)
 from barnabas_controller.managers.brokers.registration_change import (
     knows_cordoned_dirs,
     knows_directories,
@@ -91,23 +95,8 @@ def _record(image: Image, request: BrokerRegistrationRequest, epoch: int) -> Reg
         broker_id=request.broker_id,
         incarnation_id=request.incarnation_id,
         broker_epoch=epoch,
-        end_points=[
-            BrokerEndpoint(
-                name=one.name,
-                host=one.host,
-                port=one.port,
-                security_protocol=one.security_protocol,
-            )
-            for one in request.listeners
-        ],
-        features=[
-            BrokerFeature(
-                name=one.name,
-                min_supported_version=one.min_supported_version,
-                max_supported_version=one.max_supported_version,
-            )
-            for one in request.features
-        ],
+        end_points=announced_endpoints(request, BrokerEndpoint),
+        features=announced_features(request, BrokerFeature),
         rack=request.rack,
         fenced=True,
         log_dirs=list(request.log_dirs) if knows_directories(image) else [],

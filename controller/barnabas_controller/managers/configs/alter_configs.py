@@ -26,18 +26,8 @@ def decide_alter_configs(
         (ConfigResource(asked.resource_type, asked.resource_name), asked.configs)
         for asked in request.resources
     ]
-    records, outcomes = decide_batch(
-        view, items, lambda resource, configs: _alteration(view.image, resource, configs)
-    )
-    responses = [
-        AlterConfigsResourceResponse(
-            error_code=outcome.error,
-            error_message=outcome.message,
-            resource_type=resource.type,
-            resource_name=resource.name,
-        )
-        for (resource, _), outcome in zip(items, outcomes, strict=True)
-    ]
+    records, outcomes = decide_batch(view, items, _alteration)
+    responses = [AlterConfigsResourceResponse(*outcome) for outcome in outcomes]
     return Result(
         () if request.validate_only else records, AlterConfigsResponse(responses=responses)
     )

@@ -8,6 +8,7 @@ from barnabas_controller.managers.configs.alteration import Alteration, decide_a
 from barnabas_controller.managers.configs.min_isr_change import clear_elr_records
 from barnabas_controller.managers.refusal import Refusal, invalid_request
 from barnabas_controller.managers.view import View
+from barnabas_core.metadata.image import Image
 from barnabas_core.metadata.keyed_image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -29,20 +30,20 @@ DONE: Final = Refusal(ErrorCode.NONE, None)
 def decide_batch(
     view: View,
     items: Sequence[tuple[ConfigResource, T]],
-    alteration: Callable[[ConfigResource, T], Alteration | Refusal],
-) -> tuple[list[Message], list[Refusal]]:
-    """Records of all that can be done, and one outcome each (`DONE` if it was)."""
+    alteration: Callable[[Image, ConfigResource, T], Alteration | Refusal],
+) -> tuple[list[Message], list[tuple[ErrorCode, str | None, int, str]]]:
+    """Records of all that can be done, and (error, message, resource type, name) of each."""
     seen = Counter(resource for resource, _ in items)
     records: list[Message] = []
     outcomes = []
     for resource, asked in items:
         refusal = _refuse_resource(resource, seen[resource])
-        outcome = refusal or _decide_one(view, alteration(resource, asked))
+        outcome = refusal or _decide_one(view, alteration(view.image, resource, asked))
         if not isinstance(outcome, Refusal):
             added = [*outcome, *clear_elr_records(view, outcome)]
             outcome = _refuse_too_many(view, len(records) + len(added)) or DONE
             records += added if outcome is DONE else []
-        outcomes.append(outcome)
+        outcomes.append((outcome.error, outcome.message, *resource))
     return records, outcomes
 
 
