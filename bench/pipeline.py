@@ -97,7 +97,8 @@ def measure(spark: SparkSession, directory: Path, rounds: int, scale: float) -> 
             for cluster in clusters:
                 fill(cluster, topic, round(count * scale), size)
             for round_number in range(-1, rounds):  # the first warms up
-                for cluster in clusters:
+                # Whoever comes first finds the machine as the other left it: in turns, too.
+                for cluster in clusters[:: -1 if round_number % 2 else 1]:
                     rate = run_once(spark, cluster, topic, round(count * scale), directory)
                     if round_number >= 0:
                         rates.add(cluster.side, size, rate)
