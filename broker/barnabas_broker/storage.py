@@ -19,6 +19,7 @@ from barnabas_broker.partitions.partition import Partition
 from barnabas_broker.partitions.purgatory import Purgatory
 from barnabas_broker.partitions.registry import Partitions
 from barnabas_broker.partitions.turn_writer import TurnWriter
+from barnabas_core.log.directories.closing import close_directories
 from barnabas_core.log.directories.directory import LogDirectory
 from barnabas_core.log.directories.directory_meta import NO_BROKER_EPOCH
 from barnabas_core.log.environment import LogEnvironment
@@ -115,7 +116,8 @@ class Storage:
         while self._under_way:
             # Whoever asked for it is gone, but a log may be made or deleted in a thread just now.
             await asyncio.gather(*self._under_way, return_exceptions=True)
-        self.logs.close(broker_epoch)
+        directories = self.logs.directories
+        await close_directories(directories, self._executor, self._clock, broker_epoch)
 
     async def _to_its_end(self, call: Callable[[], T]) -> T:
         """In a thread; `close` waits for it, whatever becomes of the caller."""

@@ -160,6 +160,7 @@ class FakeDisk:
         self.random = Random(seed)
         self.generation = 0
         self.operation_count = 0
+        self.sync_count = 0
         self.now_ms = 0
         self.is_cold = False
         """Whether nothing can be read without waiting."""
@@ -179,6 +180,7 @@ class FakeDisk:
         self._sync_failure_in = count
 
     def takes_sync_failure(self) -> bool:
+        self.sync_count += 1
         if self._sync_failure_in is None:
             return False
         self._sync_failure_in -= 1

@@ -67,10 +67,10 @@ class FlushableLog(WritableLog):
         # A segment may have been flushed to its end before it was sealed, its indexes written.
         for segment in self._store.from_offset(self.recovery_point - 1):
             if segment.active is None:
-                job.paths += self._paths_of_closed(segment)
+                self._add_closed(segment, job)
             elif segment.size_bytes:
                 job.open_files.append(segment.file(self._environment.files))
-        job.paths += self._tracker.paths_from(self.recovery_point)
+        job.whole_paths += self._tracker.paths_from(self.recovery_point)
         job.epochs = self._epochs.take_file()
         if self._has_new_names:
             job.directories.append(self.dir_path)
@@ -90,11 +90,13 @@ class FlushableLog(WritableLog):
                 return min(self.log_end_offset, following.base_offset - 1)
         return self.log_end_offset
 
-    def _paths_of_closed(self, segment: Segment) -> list[str]:
-        suffixes = [LOG, OFFSET_INDEX, TIME_INDEX]
+    def _add_closed(self, segment: Segment, job: FlushJob) -> None:
+        if segment.size_bytes or not self._is_new or self._truncation_count:
+            job.paths.append(segment.path(LOG))
+        suffixes = [OFFSET_INDEX, TIME_INDEX]
         if segment.has_aborted:
             suffixes.append(TRANSACTION_INDEX)
-        return [segment.path(suffix) for suffix in suffixes]
+        job.whole_paths += [segment.path(suffix) for suffix in suffixes]
 
     def finish_flush(self, job: FlushJob, now_ms: int) -> None:
         """`job` has run: the recovery point moves, unless a truncation came between."""
@@ -109,9 +111,12 @@ class FlushableLog(WritableLog):
         job = self.flush_job()
         if job is None:
             return
+        self._run_here(job)
+        self.finish_flush(job, now_ms)
+
+    def _run_here(self, job: FlushJob) -> None:
         try:
             job.run()
         except DiskError as error:
             self.go_offline(str(error))
             raise
-        self.finish_flush(job, now_ms)

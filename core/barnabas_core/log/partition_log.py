@@ -18,6 +18,7 @@ Truncation moves it back: the owner writes the recovery point checkpoint *before
 from barnabas_core.log.cleaner.clean import CleanedGroup
 from barnabas_core.log.cleaner.replacement import LogParts, Replacement
 from barnabas_core.log.error import OffsetOutOfRange
+from barnabas_core.log.flush import FlushJob
 from barnabas_core.log.flushable_log import FlushableLog
 from barnabas_core.log.index.active_index import ActiveIndex
 from barnabas_core.log.index.transaction_index import AbortedTransaction
@@ -282,12 +283,24 @@ class PartitionLog(FlushableLog):
 
     def close(self, now_ms: int) -> None:
         """Write and flush everything, indexes and producers included; blocks."""
+        job = self.begin_close()
+        if job is not None:
+            self._run_here(job)
+        self.finish_close(job, now_ms)
+
+    def begin_close(self) -> FlushJob | None:
+        """Write everything; the job, if there is one, makes it durable. Then `finish_close`."""
         if self.is_offline:
-            return
+            return None
         self.write()
         self._write_end()
         self.reap_job(_FOR_EVER_MS).run()
-        self.flush(now_ms)
+        return self.flush_job()
+
+    def finish_close(self, job: FlushJob | None, now_ms: int) -> None:
+        """`job` has run."""
+        if job is not None:
+            self.finish_flush(job, now_ms)
         self.go_offline("closed")
 
     def _write_end(self) -> None:
@@ -301,7 +314,8 @@ class PartitionLog(FlushableLog):
         end_offset = self.log_end_offset
         if self._tracker.is_stored:
             self._tracker.load()
-        if end_offset not in self._tracker.snapshot_offsets:
+        # Like Kafka: without a snapshot there never was a producer.
+        if end_offset and end_offset not in self._tracker.snapshot_offsets:
             path = f"{self.dir_path}/{file_name(end_offset, PRODUCER_SNAPSHOT)}"
             write_whole(disk, path, self._tracker.encode())
             self._tracker.note_snapshot(end_offset)

@@ -17,6 +17,7 @@ from barnabas_broker.replication.followed_partition import FollowedPartition
 from barnabas_broker.storage import Storage, StorageParts, open_logs
 from barnabas_core.log.environment import LogEnvironment
 from barnabas_core.log.error import OffsetOutOfRange
+from barnabas_core.log.flush import FlushJob
 from barnabas_core.log.log_config import LogConfig
 from barnabas_core.log.manager import LastDirectoryLost
 from barnabas_core.log.producers.producer_state import AppendOrigin
@@ -338,3 +339,27 @@ def test_closing_waits_for_a_log_that_is_being_made(tmp_path: Path) -> None:
             bench.executor.close()
 
     asyncio.run(scene())
+
+
+def test_closing_leaves_the_loop_to_others(tmp_path: Path) -> None:
+    threads: list[str] = []
+    run = FlushJob.run
+
+    def noted(job: FlushJob) -> None:
+        threads.append(threading.current_thread().name)
+        run(job)
+
+    async def scene() -> None:
+        bench = StorageBench(tmp_path)
+        await bench.storage.open()
+        for index in range(3):
+            await bench.storage.keep("t", index, ID)
+        with patch.object(FlushJob, "run", noted):
+            await bench.storage.close()
+        bench.timers.close()
+        bench.executor.close()
+
+    asyncio.run(scene())
+    assert len(threads) == 3
+    assert all(name.startswith("disk") for name in threads)
+    assert (tmp_path / ".kafka_cleanshutdown").exists()

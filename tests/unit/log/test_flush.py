@@ -13,7 +13,10 @@ from tests.support.small_log import (
     batch_of,
     disk_of,
     fill,
+    new_disk,
+    new_environment,
     new_log,
+    opened,
     read_all,
     stage,
 )
@@ -144,3 +147,31 @@ def test_changed_leader_epochs_are_flushed_without_new_records() -> None:
     log.flush(NOW_MS)
 
     assert disk_of(log).read(f"{log.dir_path}/leader-epoch-checkpoint") == b"0\n1\n2 5\n"
+
+
+def test_a_log_that_was_never_written_to_is_closed_with_few_syncs() -> None:
+    log = new_log()
+    log.assign_epoch(3)
+    disk = disk_of(log)
+    before = disk.sync_count
+
+    log.close(NOW_MS)
+
+    assert disk.sync_count - before == 3, "its epochs, the names beside them, its own name"
+    disk.crash_machine()
+    again = opened(disk)
+    assert again.log_end_offset == 0
+    assert again.end_offset_for_epoch(3) == (3, 0)
+
+
+def test_a_new_log_that_was_cut_to_nothing_stays_empty() -> None:
+    for seed in range(20):
+        disk = new_disk(seed)
+        log = new_log(environment=new_environment(disk))
+        append(log, batch_of(3))
+        log.truncate_to(0, NOW_MS)
+
+        log.close(NOW_MS)
+        disk.crash_machine()
+
+        assert opened(disk).log_end_offset == 0, f"seed {seed}"

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import pytest
 
+from barnabas_core.log.directories.closing import close_directories
 from barnabas_core.log.directories.directory import ForeignDirectory
 from barnabas_core.log.error import LogOffline
 from barnabas_core.log.log_config import LogConfig
@@ -385,6 +386,10 @@ class InlineExecutor:
         return run()
 
 
+def close_all(manager: LogManager, executor: InlineExecutor, broker_epoch: int = -1) -> None:
+    asyncio.run(close_directories(manager.directories, executor, ManualClock(), broker_epoch))
+
+
 class TestBackground:
     def open(self, disk: FakeDisk, config: LogConfig = SMALL) -> tuple[LogManager, InlineExecutor]:
         manager, executor = new_manager(disk, config=config), InlineExecutor(disk)
@@ -423,12 +428,49 @@ class TestBackground:
         assert executor.jobs == []
         assert executor.thread_calls >= 3, "in slices that a loop can bear"
 
-    def test_a_failure_in_the_worker_is_the_directory_s(self) -> None:
-        disk = new_disk()
-        manager = open_manager(disk)
-        append(manager.create("orders", 0), batch_of())
-        killed(disk)
-        disk.fails = lambda path: path.startswith("/logs/orders-0/")
+    def test_what_is_closed_in_slices_survives_the_machine(self) -> None:
+        for seed in range(20):
+            disk = new_disk(seed)
+            manager, executor = self.open(disk)
+            logs = [manager.create("orders", index, topic_id=TOPIC_ID) for index in range(60)]
+            for log in logs[::2]:
+                append(log, produced(0))
+                fill(log, 2)
+            expected = [read_all(log) for log in logs]
 
-        with pytest.raises(LastDirectoryLost):
-            self.open(disk)
+            close_all(manager, executor, broker_epoch=7)
+            disk.crash_machine()
+            manager, executor = self.open(disk)
+
+            found = [manager.get("orders", index) for index in range(60)]
+            assert [read_all(log) for log in found if log is not None] == expected
+            assert manager.directories[0].broker_epoch == 7
+            assert executor.jobs == [], f"seed {seed}: it was not clean"
+
+    def test_a_directory_that_fails_while_it_is_closed_is_not_clean(self) -> None:
+        def close(failing_sync: int) -> FakeDisk:
+            disk = new_disk()
+            manager, executor = self.open(disk)
+            for index in range(3):
+                append(manager.create("orders", index), batch_of(2))
+            disk.sync_count = 0
+            disk.fail_sync_after(failing_sync)
+            close_all(manager, executor)
+            return disk
+
+        sync_count = close(2**31).sync_count
+        for failing_sync in range(sync_count - 1):
+            assert close(failing_sync).size_of("/logs/.kafka_cleanshutdown") is None
+        assert close(2**31).size_of("/logs/.kafka_cleanshutdown") is not None
+
+    def test_the_names_of_new_partitions_are_synced_together(self) -> None:
+        disk = new_disk()
+        manager, executor = self.open(disk)
+        for index in range(120):
+            manager.create("orders", index)
+        disk.sync_count = 0
+
+        close_all(manager, executor)
+
+        assert disk.sync_count <= 120 + 10, "one each for the names in it, and the checkpoints"
+        assert executor.thread_calls >= 120, "side by side"

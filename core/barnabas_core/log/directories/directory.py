@@ -10,7 +10,7 @@ files with one offset per partition; they lag behind, and everything is built so
 - high watermark: where a leader starts from until its followers tell.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from barnabas_core.log.directories.checkpoint import (
@@ -31,6 +31,7 @@ from barnabas_core.log.directories.directory_meta import (
     encode_clean_shutdown,
 )
 from barnabas_core.log.error import LogError
+from barnabas_core.log.flush import FlushJob
 from barnabas_core.log.partition_log import PartitionLog
 from barnabas_core.log.segments.file_name import (
     LOCK_FILE,
@@ -200,10 +201,31 @@ class LogDirectory:
 
     def close(self, broker_epoch: int, now_ms: int) -> None:
         """Close the logs, and say that all is well only if all is."""
-        for log in self.logs.values():
-            log.close(now_ms)
+        for log, job in self.begin_close(list(self.logs.values())):
+            if job is not None:
+                job.run()
+            log.finish_close(job, now_ms)
+        self.finish_close(broker_epoch)
+
+    def begin_close(
+        self, logs: Sequence[PartitionLog]
+    ) -> list[tuple[PartitionLog, FlushJob | None]]:
+        """Write what they still have to write.
+
+        The jobs, each of which may run in a thread of its own, make it durable, all but the names
+        of new partitions: `finish_close` does that for all of them at once.
+        """
+        closing = [(log, log.begin_close()) for log in logs]
+        for _, job in closing:
+            if job is not None and self.path in job.directories:
+                job.directories.remove(self.path)
+        return closing
+
+    def finish_close(self, broker_epoch: int) -> None:
+        """Every log is closed: say that all is well."""
         for log in self.future_logs.values():
             log.go_offline("closed")
+        self._disk.sync_dir(self.path)
         self.checkpoint_job().run()
         path = f"{self.path}/{CLEAN_SHUTDOWN_FILE}"
         self._disk.replace(path, encode_clean_shutdown(broker_epoch))
