@@ -474,3 +474,13 @@ class TestBackground:
 
         assert disk.sync_count <= 120 + 10, "one each for the names in it, and the checkpoints"
         assert executor.thread_calls >= 120, "side by side"
+
+    def test_a_failure_in_the_worker_is_the_directory_s(self) -> None:
+        disk = new_disk()
+        manager = open_manager(disk)
+        append(manager.create("orders", 0), batch_of())
+        killed(disk)
+        disk.fails = lambda path: path.startswith("/logs/orders-0/")
+
+        with pytest.raises(LastDirectoryLost):
+            self.open(disk)
