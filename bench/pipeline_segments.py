@@ -28,6 +28,7 @@ from bench.compare.barnabas_side import barnabas_side
 from bench.compare.client import ROOT, run_module
 from bench.compare.cluster import Cluster, Failed
 from bench.core import machine
+from bench.pipeline import SECONDS_PER_SIZE, rounds_within
 from bench.report import replace_section
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
@@ -68,7 +69,7 @@ def measure(spark: SparkSession, topic: Topic, size: int, rounds: int, rates: Ra
         CONNECTOR: through_connector,
         SEGMENTS: through_segments,
     }
-    for round_number in range(-1, rounds):
+    for round_number in rounds_within(rounds, SECONDS_PER_SIZE):
         # Whoever comes first finds the machine as the other left it: they take turns at that, too.
         in_turn = list(ways.items())[:: -1 if round_number % 2 else 1]
         for way, read in in_turn:
