@@ -7,17 +7,15 @@ their shards to it. An image is made for one role, and says so in the environmen
 what cannot be done, 2 for a command that makes no sense.
 """
 
-import argparse
 import os
 import sys
 
 from barnabas_coordinator.process import run
+from barnabas_core.runtime.role_command import role_parser
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m barnabas_coordinator", description="Run a coordinator of a cluster."
-    )
+    parser = role_parser("barnabas_coordinator", "Run a coordinator of a cluster.")
     given = os.environ.get("BARNABAS_COORDINATOR_ROLE")
     parser.add_argument(
         "--role",
@@ -25,11 +23,6 @@ def main() -> int:
         default=given,
         choices=("group",),
         help="what it coordinates",
-    )
-    parser.add_argument("--config", required=True, metavar="FILE", help="Kafka's server.properties")
-    parser.add_argument("--log-format", choices=("console", "json"), default="console")
-    parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="info"
     )
     options = parser.parse_args()
     return run(options.config, log_format=options.log_format, log_level=options.log_level)
