@@ -50,8 +50,9 @@ class Run:
     def measure(self, name: str, extra: str, scenarios: Sequence[Scenario]) -> None:
         with ExitStack() as stack:
             clusters = []
-            for side in self._sides if scenarios else ():
-                directory = self._directory / f"{name}-{side.name}"
+            for number, side in enumerate(self._sides if scenarios else ()):
+                # Not by the side's name: a comma would make two log directories of it.
+                directory = self._directory / f"{name}-{number}"
                 directory.mkdir()
                 try:
                     clusters.append(stack.enter_context(side.running(directory, extra)))
