@@ -35,6 +35,7 @@ from tests.sim.controller_truth import Truth
 from tests.sim.invariant import InvariantBroken
 from tests.sim.sim_machine import SimMachine, World
 from tests.sim.sim_profile import Outcome
+from tests.sim.sim_run import run_to_end
 
 CLUSTER_ID = "c2ltdWxhdGVkLWNsdXN0ZX"
 QUIET_S = 2.0
@@ -78,14 +79,7 @@ FLOORS = {
 
 def run(seed: int, *, is_loud: bool = False) -> Outcome:
     """One seed, start to end; raises what went wrong."""
-    simulation = Simulation(seed, is_loud=is_loud)
-    try:
-        with simulation.scale():
-            simulation.world.loop.run_until_complete(simulation.main())
-    finally:
-        simulation.world.loop.close()
-    loop = simulation.world.loop
-    return Outcome(loop.trace, simulation.coverage(), int((loop.now - FAULTS_S) * 1e6))
+    return run_to_end(Simulation(seed, is_loud=is_loud), FAULTS_S)
 
 
 class Simulation:

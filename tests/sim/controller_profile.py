@@ -6,6 +6,7 @@ the product's links over a simulated network.
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.sim.invariant import InvariantBroken
 from tests.sim.sim_machine import SimMachine, World
 from tests.sim.sim_nemesis import SimNemesis
 from tests.sim.sim_profile import Outcome
+from tests.sim.sim_run import run_to_end
 
 CLUSTER_ID = "c2ltdWxhdGVkLWNsdXN0ZX"
 FAULTS_S = 8.0
@@ -57,14 +59,7 @@ ADMIN = 31
 
 def run(seed: int, *, is_loud: bool = False) -> Outcome:
     """One seed, start to end; raises what went wrong."""
-    simulation = Simulation(seed, is_loud=is_loud)
-    try:
-        simulation.world.loop.run_until_complete(simulation.main())
-    finally:
-        simulation.world.loop.close()
-    loop = simulation.world.loop
-    recovery_us = int((loop.now - FAULTS_S) * 1e6)
-    return Outcome(loop.trace, simulation.coverage(), recovery_us)
+    return run_to_end(Simulation(seed, is_loud=is_loud), FAULTS_S)
 
 
 class Simulation:
@@ -158,6 +153,10 @@ class Simulation:
         return active[-1].voters_now if active else None
 
     # --- the run
+
+    def scale(self) -> AbstractContextManager[object]:
+        """All its times are settings."""
+        return nullcontext()
 
     async def main(self) -> None:
         for node in self.nodes:
