@@ -3,6 +3,7 @@
 Tests share it, each in namespaces of its own; none of them makes or removes it.
 """
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from tools.kube.images import TAG
 MANIFESTS = Path(__file__).parent / "manifests"
 CHART = Path(__file__).parents[2] / "charts" / "barnabas"
 RELEASE = "barnabas"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The README's reader has a cluster on which nothing is installed."""
+    items.sort(key=lambda item: item.path.name != "test_readme.py")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -53,7 +59,9 @@ def operator(lab: KindLab) -> Iterator[Place]:
     place = Place(lab.cluster, "barnabas-system", "")
     values = ("--set", f"image.tag={TAG}", "--set", "image.pullPolicy=Never")
     where = ("--namespace", place.name, "--create-namespace", "--wait", "--timeout", "300s")
+    begun_at = time.monotonic()
     lab.cluster.helm("upgrade", "--install", RELEASE, str(CHART), *where, *values)
+    note_figures("helm install to Ready", {"seconds": round(time.monotonic() - begun_at)})
     yield place
     lab.cluster.helm("uninstall", RELEASE, "--namespace", place.name, "--wait")
 

@@ -30,6 +30,20 @@ def test_groups_go_on_committing_when_a_coordinator_is_killed(orders: KafkaResou
     assert group.verdict["lost_commits"] == 0
 
 
+def test_a_controller_whose_disk_is_lost_is_replaced(orders: KafkaResource) -> None:
+    """As docs/operations.md tells: its claim and its pod are deleted."""
+    pod = min(orders.pods("controller"))
+
+    with orders.place.numbered_load("diskless") as load:
+        orders.place.kubectl("delete", "pvc", f"data-{pod}", "--wait=false")
+        orders.place.replace_pod(pod)
+        # The voter of the lost disk would lag behind for ever.
+        until(lambda: lags(orders) == [0, 0, 0], "three voters follow")
+        orders.wait()
+
+    expect_nothing_lost(load.verdict, GAP_OF_A_KILL_MS)
+
+
 def test_a_zone_that_stops_and_comes_back_loses_nothing(
     lab: KindLab, orders: KafkaResource
 ) -> None:
@@ -47,3 +61,7 @@ def test_a_zone_that_stops_and_comes_back_loses_nothing(
         load.wait_progress(more=500)
 
     expect_nothing_lost(load.verdict, GAP_OF_A_NODE_MS)
+
+
+def lags(orders: KafkaResource) -> list[int]:
+    return [voter["lag"] for voter in orders.get()["status"]["voters"]]

@@ -1,7 +1,5 @@
 """The images alone, in StatefulSets written by hand: what they can do without the operator."""
 
-import pytest
-
 from tests.support.kind_lab import Place, expect_nothing_lost, note_figures
 
 # A leader that is told to stop hands over; one that is killed is missed after its session.
@@ -9,14 +7,12 @@ GAP_OF_A_RESTART_MS = 15_000
 GAP_OF_A_KILL_MS = 45_000
 
 
-@pytest.mark.smoke
 def test_controllers_and_brokers_come_up_in_three_zones(by_hand: Place) -> None:
     for app in ("controller", "broker"):
         pods = by_hand.get("pods", "-l", f"app={app}")["items"]
         assert len({pod["spec"]["nodeName"] for pod in pods}) == 3
 
 
-@pytest.mark.smoke
 def test_what_a_client_pod_writes_a_group_reads(by_hand: Place) -> None:
     arguments = (by_hand.bootstrap, "greetings", "1000", "--create=3,3")
 
@@ -25,7 +21,6 @@ def test_what_a_client_pod_writes_a_group_reads(by_hand: Place) -> None:
     assert verdict["read"] == 1000
 
 
-@pytest.mark.smoke
 def test_brokers_restarted_one_by_one_under_load_lose_nothing(by_hand: Place) -> None:
     with by_hand.numbered_load("restarted") as load:
         for number in range(3):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.kafka_resource import KafkaResource
-from tests.support.kind_lab import Place, expect_nothing_lost, until
+from tests.support.kafka_resource import KafkaResource, cluster_spec
+from tests.support.kind_lab import KindLab, Place, expect_nothing_lost, until
 
 GAP_OF_A_ROLL_MS = 15_000
 
@@ -56,6 +56,22 @@ def test_a_bad_image_stops_after_one_pod_and_a_good_one_mends_it(orders: KafkaRe
 
     orders.patch_pool(image="barnabas/broker:dev")
     orders.wait()
+
+
+def test_brokers_of_a_rack_go_together_where_that_is_allowed(lab: KindLab, operator: Place) -> None:
+    with lab.namespace("racks", bootstrap="racks-plain-bootstrap:9092") as place:
+        cluster = KafkaResource(place, "racks")
+        cluster.apply(cluster_spec(controllers=1, brokers=6, coordinators=0))
+        cluster.wait()
+        with place.numbered_load("racked") as load:
+            for at_once in (1, 2):
+                before = cluster.pods("broker")
+                cluster.patch({"rollout": {"maxUnavailablePerRack": at_once}})
+                cluster.patch_pool(template={"annotations": {"example.com/roll": f"by-{at_once}"}})
+                cluster.wait_rolled(before, f"brokers in three racks, {at_once} at once")
+
+        expect_nothing_lost(load.verdict, GAP_OF_A_ROLL_MS)
+        place.kubectl("delete", "kafkacluster", cluster.name, "--timeout=120s")
 
 
 def roll_all(orders: KafkaResource, value: str) -> None:
