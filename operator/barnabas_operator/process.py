@@ -14,9 +14,11 @@ from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.runtime.log_setup import EventLog, LogFormat
 from barnabas_core.runtime.process import CannotStart, run_process, settle
 from barnabas_core.runtime.rng import SystemRng
+from barnabas_core.runtime.supervisor import Supervisor
 from barnabas_operator.handlers.watch import watch
 from barnabas_operator.kube.client import Kube
 from barnabas_operator.kube.lease import Lease
+from barnabas_operator.kube.reach import Reach
 from barnabas_operator.observation import OperatorObservation
 from barnabas_operator.ports import ClusterPorts
 from barnabas_operator.service import OperatorService
@@ -74,16 +76,20 @@ async def serve(settings: Settings, kube: Kube, log: EventLog, end: asyncio.Even
         namespaces=settings.namespaces,
         is_leader=lambda: lease.is_held,
     )
+    reach = Reach(kube, clock, settings.namespaces)
     observation = OperatorObservation(
-        service.figures, lambda: _not_alive(lease, service), clock, log
+        service.figures, lambda: _not_alive(lease, service), reach.reason_not_ready, clock, log
     )
+    supervisor = Supervisor(log)
     try:
         await observation.start("", settings.metrics_port)
     except OSError as error:
         raise CannotStart(f"cannot listen on port {settings.metrics_port}: {error}") from error
+    supervisor.start("reach", reach.run)
     try:
         return await _lead(settings, lease, service, log, end)
     finally:
+        await supervisor.stop()
         await observation.stop()
         await ports.close_all()
 
@@ -135,7 +141,10 @@ async def _unless(end: asyncio.Event, work: Callable[[], Awaitable[None]]) -> bo
     ending = asyncio.create_task(end.wait())
     try:
         await asyncio.wait([doing, ending], return_when=asyncio.FIRST_COMPLETED)
-        return doing.done() and not end.is_set()
+        if end.is_set():
+            return False
+        doing.result()
+        return True
     finally:
         for task in (doing, ending):
             task.cancel()

@@ -25,7 +25,7 @@ class Settings:
     """Its name among those that want the Lease."""
     images: Images = _IMAGES
     metrics_port: int = METRICS_PORT
-    """Of /metrics and /healthz."""
+    """Of /metrics, /healthz and /readyz."""
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str]) -> "Settings":

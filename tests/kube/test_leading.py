@@ -5,20 +5,29 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.runtime.log_setup import EventLog
-from barnabas_operator.kube.client import Kube
+from barnabas_operator.kube.client import Json, Kube
 from barnabas_operator.kube.lease import Lease, LeaseTimes
 from barnabas_operator.kube.paths import path_of
 from barnabas_operator.process import serve
 from barnabas_operator.settings import Settings
-from tests.support.operator_lab import OperatorLab, connected, in_lab, small_cluster
+from tests.support.operator_lab import (
+    CRDS,
+    IMAGES,
+    OperatorLab,
+    connected,
+    in_lab,
+    small_cluster,
+)
 from tools.kube.apiserver import ApiServer
 from tools.kube.local_process import free_ports
 
 TIMES = LeaseTimes(lasts_ms=1_500, renew_deadline_ms=1_000, retry_ms=100)
 DEADLINE_S = 60
+_DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/kafkatopics.barnabas.dev"
 
 
 def run(path: Path, scenario: Callable[[Kube], Awaitable[None]]) -> None:
@@ -120,6 +129,55 @@ def test_the_process_leads_watches_and_lets_go(
         assert held["spec"].get("holderIdentity", "") == ""
 
     in_lab(kube_api, kube_namespace, scenario)
+
+
+def test_a_standby_is_ready_and_nobody_is_without_the_definitions(
+    kube_api: ApiServer, kube_namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kube_api.kubeconfig))
+    ports = free_ports(2)
+
+    async def scenario(lab: OperatorLab) -> None:
+        await lab.kill()
+        end = asyncio.Event()
+        processes = []
+        for number, port in enumerate(ports):
+            settings = Settings((lab.namespace,), lab.namespace, f"operator-{number}", IMAGES, port)
+            running = serve(settings, lab.kube, EventLog(level="error"), end)
+            processes.append(asyncio.create_task(running))
+            await _ready(port)
+        assert "barnabas_operator_leads 0" in await _get(ports[1], "/metrics")
+
+        await lab.kube.merge(_DEFINITION, {"spec": {"versions": _versions(is_served=False)}})
+        try:
+            for port in ports:
+                while "503" not in (told := await _get(port, "/readyz")):  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+                assert "there is no definition of KafkaTopic" in told
+                assert "200 OK" in await _get(port, "/healthz"), "a restart would not help"
+        finally:
+            await lab.kube.merge(_DEFINITION, {"spec": {"versions": _versions(is_served=True)}})
+        for port in ports:
+            await _ready(port)
+        end.set()
+        assert await asyncio.gather(*processes) == [0, 0]
+
+    in_lab(kube_api, kube_namespace, scenario)
+
+
+def _versions(*, is_served: bool) -> list[Json]:
+    definition = yaml.safe_load((CRDS / "kafkatopics.yaml").read_text())
+    return [{**one, "served": is_served} for one in definition["spec"]["versions"]]
+
+
+async def _ready(port: int) -> None:
+    while True:
+        try:
+            if "200 OK" in await _get(port, "/readyz"):
+                return
+        except OSError:
+            pass
+        await asyncio.sleep(0.1)
 
 
 async def _get(port: int, path: str) -> str:

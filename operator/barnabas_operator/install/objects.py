@@ -142,6 +142,13 @@ def _container(installation: Installation) -> dict[str, Any]:
             "timeoutSeconds": 5,
             "failureThreshold": 6,
         },
+        # A standby is ready, too: the next one is rolled out when it could take over.
+        "readinessProbe": {
+            "httpGet": {"path": "/readyz", "port": "metrics"},
+            "periodSeconds": 5,
+            "timeoutSeconds": 5,
+            "failureThreshold": 3,
+        },
         "resources": {
             "requests": {"cpu": "100m", "memory": "128Mi"},
             "limits": {"memory": "512Mi"},

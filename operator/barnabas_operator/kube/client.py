@@ -63,6 +63,10 @@ class Kube:
                 return found
             query["continue"] = token
 
+    async def peek(self, path: str, *, timeout_s: float = _TIMEOUT_S) -> None:
+        """Whether a collection could be listed."""
+        await self._call("GET", f"{path}?limit=1", timeout_s=timeout_s)
+
     async def apply(self, path: str, manifest: Mapping[str, Any]) -> Json:
         """Server-side: the fields that it names are the operator's, whoever had them before."""
         query = urlencode({"fieldManager": FIELD_MANAGER, "force": "true"})

@@ -81,7 +81,7 @@ class Lease:
             if lease is not None and not self._is_free(lease):
                 return False
             wrote = await self._write(self._ours(lease))
-        except KubeError:
+        except (KubeError, TimeoutError):
             return False
         if wrote:
             self._renewed_at_ms = began_at_ms
