@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,13 @@ def test_a_process_that_only_has_its_number_is_left_alone() -> None:
 def test_the_first_child_of_a_process_is_found() -> None:
     pid = start_detached("shell", ["sh", "-c", "sleep 600 & wait"])
     try:
-        while (child := first_child(pid)) is None:
-            pass
-        assert "sleep" in Path(f"/proc/{child}/cmdline").read_text()
+        while (child := first_child(pid)) is None or not command_of(child):
+            time.sleep(0.001)  # not there yet, or not yet the program that it becomes
+        assert "sleep" in command_of(child)
         stop_detached("shell", child)
     finally:
         stop_detached("shell")
+
+
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
