@@ -8,6 +8,11 @@ from barnabas_controller.coordinator_membership import CoordinatorMembership
 from barnabas_controller.engine import Engine
 from barnabas_controller.inventory import take_inventory
 from barnabas_controller.link_services import CallService, FindActive
+from barnabas_controller.managers.coordinator_permits import (
+    Candidate,
+    CoordinatorPermits,
+    decide_coordinator_restart,
+)
 from barnabas_controller.managers.drain import Drained, decide_drain
 from barnabas_controller.managers.permits import (
     PERMIT_MS,
@@ -35,6 +40,7 @@ _CAUGHT_UP_MS: Final = 5_000
 """A voter that had everything this long ago, or since, counts as caught up."""
 _FIRST_EPOCH: Final = 1
 _PRINCIPAL: Final = "User:operator"
+_NO_PERMITS_YET: Final = "a new controller waits for the permits of the one before it to end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class ControllerHealth:
         self._coordinators = on.coordinators
         self._admin = admin
         self._permits = Permits(on.clock.monotonic_ms())
+        self._coordinator_permits = CoordinatorPermits()
         self.service = HealthService(
             {
                 HealthCall.PRE_RESTART: self.pre_restart,
@@ -73,15 +80,18 @@ class ControllerHealth:
         # In the first epoch of all nobody was active before it.
         is_first = self._engine.epoch <= _FIRST_EPOCH
         self._permits = Permits(now_ms - PERMIT_MS if is_first else now_ms)
+        self._coordinator_permits = CoordinatorPermits()
 
     # --- the active controller
 
     async def pre_restart(self, request: Any) -> Any:  # noqa: ANN401 - generated
+        if request.coordinator_role:
+            return self._pre_restart_coordinator(request)
         permits, node_id = self._permits, int(request.node_id)
 
         def decide(view: View) -> Result[tuple[RestartDecision, int]]:
             decision = decide_restart(view, node_id, self._voters(), permits)
-            wait_ms = permits.wait_ms(view)
+            wait_ms = permits.wait_ms(view.monotonic_ms)
             if not (request.wants_permit and decision.is_safe) or wait_ms:
                 return Result((), (decision, 0))
             return Result((), (decision, permits.grant(view, node_id)))
@@ -90,7 +100,7 @@ class ControllerHealth:
         decision, permit_ms = await self._submit(decide)
         reasons = list(decision.reasons)
         if request.wants_permit and decision.is_safe and not permit_ms:
-            reasons.append("a new controller waits for the permits of the one before it to end")
+            reasons.append(_NO_PERMITS_YET)
         topics, risk = self._engine.committed.topics, decision.risk
         return answer_class(HealthCall.PRE_RESTART)(
             is_safe=decision.is_safe,
@@ -100,6 +110,26 @@ class ControllerHealth:
             under_min_isr=_partitions(topics, risk.under_min_isr),
             at_min_isr=_partitions(topics, risk.at_min_isr),
             unavoidable=_partitions(topics, risk.unavoidable),
+            permitted=decision.permitted,
+        )
+
+    def _pre_restart_coordinator(self, request: Any) -> Any:  # noqa: ANN401
+        liveness, permits = self._coordinators.liveness, self._coordinator_permits
+        if liveness is None:
+            raise NotActive(*self._find_active())
+        now_ms = self._clock.monotonic_ms()
+        who = Candidate((request.coordinator_role, request.node_id), request.peer_count)
+        decision = decide_coordinator_restart(liveness, who, permits, now_ms)
+        reasons, permit_ms = list(decision.reasons), 0
+        if request.wants_permit and decision.is_safe:
+            if self._permits.wait_ms(now_ms):
+                reasons.append(_NO_PERMITS_YET)
+            else:
+                permit_ms = permits.grant(liveness, who.key, now_ms)
+        return answer_class(HealthCall.PRE_RESTART)(
+            is_safe=decision.is_safe,
+            permit_ms=permit_ms,
+            reasons=reasons,
             permitted=decision.permitted,
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from barnabas_coordinator.health import CoordinatorHealth
 from barnabas_coordinator.membership import Membership, MembershipConfig, MembershipParts
 from barnabas_coordinator.observation_config import ObservationConfig
 from barnabas_coordinator.session import SessionParts
@@ -80,6 +81,9 @@ class CoordinatorService:
     async def start(self) -> None:
         """`OSError` where the address cannot be bound."""
         services: dict[Purpose, Service] = {Purpose.SHARD: self._shards}
+        if self._config.membership is not None:
+            health = CoordinatorHealth(self._shards, lambda: self._image, self.reason_not_ready)
+            services[Purpose.COORDINATOR_HEALTH] = health.service
         self._server = await self._on.links.serve(self._config.address, services)
         self._supervisor.start("metadata feed", self._feed.run)
         if self._lag is not None:

@@ -33,6 +33,11 @@ class ShardService:
         return sum(map(len, self._sessions.values()))
 
     @property
+    def loading_count(self) -> int:
+        """Sessions whose shard is not served yet."""
+        return sum(not (one.is_loaded or one.is_over) for one in self.sessions)
+
+    @property
     def sessions(self) -> list[Session]:
         return [one for sessions in self._sessions.values() for one in sessions.values()]
 

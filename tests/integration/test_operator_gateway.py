@@ -16,6 +16,7 @@ from barnabas_operator.plan.actions import (
     Move,
     MoveLeaders,
     Reassign,
+    Restart,
     SetDynamicConfig,
     UpdateFeatures,
 )
@@ -155,8 +156,8 @@ def test_the_quorum_and_permits_are_told(tmp_path: Path) -> None:
         assert view.quorum.leader_id == 1
         assert view.quorum.voters[0].is_caught_up
         assert view.quorum.observers == (), "brokers that follow the feed are none"
-        assert (await gateway.permit(2)).lasts_ms
-        refused = await gateway.permit(3)
+        assert (await gateway.permit(Restart(2, "", "", needs_permit=True))).lasts_ms
+        refused = await gateway.permit(Restart(3, "", "", needs_permit=True))
         assert not refused.lasts_ms
         assert refused.reasons
 

@@ -1,22 +1,30 @@
 """Group coordinators as processes of their own: brokers lease their shards to whoever lives."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from barnabas_core.links.cluster_health import ClusterHealthClient
+from barnabas_core.ports.link import Address, Purpose
 from tests.support.cluster_process import ProcessCluster, cluster_of
+from tests.support.controller_process import HOST
 from tests.support.coordinator_process import (
     CoordinatorNode,
     Seen,
+    as_operator,
     ask_quorum,
     live_coordinators,
 )
 from tests.support.librdkafka import produce
 from tests.support.serve_process import ServedNode
+
+if TYPE_CHECKING:
+    from barnabas_core.links.proto.cluster_health_pb2 import PreRestartAnswer
 
 TOPIC = "orders"
 GROUPS = 6
@@ -45,6 +53,23 @@ class Remote:
     def is_all_known(self) -> bool:
         answer = ask_quorum(self.cluster.quorum.links)
         return answer is not None and not answer.may_miss_coordinators
+
+    def permit_ms(self, node_id: int) -> int:
+        def ask(client: ClusterHealthClient) -> "Awaitable[PreRestartAnswer]":
+            return client.pre_restart_check(
+                node_id, wants_permit=True, coordinator_role="group", peer_count=1
+            )
+
+        answer = as_operator(self.cluster.quorum.links, ask)
+        return 0 if answer is None else answer.permit_ms
+
+    def is_back(self, node: CoordinatorNode) -> bool:
+        address = Address(HOST, node.port)
+        answer = as_operator(
+            self.cluster.quorum.links,
+            lambda client: client.post_restart_check(address, Purpose.COORDINATOR_HEALTH),
+        )
+        return answer is not None and answer.is_done
 
     def wait_sessions(self, holds: Callable[[dict[int, int]], bool], what: str) -> None:
         """`holds` is asked with the sessions of each live coordinator that does not drain."""
@@ -205,6 +230,31 @@ def test_a_coordinator_comes_late_goes_in_order_and_comes_back(tmp_path: Path) -
             assert groups.are_served()
             assert groups.lost == []
             assert sorted(groups.assigned) == [f"group-{number}" for number in range(GROUPS)]
+
+
+def test_an_operator_restarts_them_one_by_one(tmp_path: Path) -> None:
+    with remote(tmp_path, controllers=1, brokers=2) as made:
+        first, second = made.coordinators
+        for node in made.coordinators:
+            node.start()
+        until(lambda: len(made.live()) == 2, "both are registered")
+        until(made.is_all_known, "the controller knows that there is nobody else")
+        with groups_of(made.cluster) as groups:
+            made.wait_sessions(both_have_some, "shards are shared")
+            until(lambda: made.is_back(first) and made.is_back(second), "all shards are loaded")
+
+            assert made.permit_ms(101) > 0
+            assert made.permit_ms(102) == 0, "nobody would be left"
+            first.stop()
+            assert not made.is_back(first)
+            assert made.permit_ms(102) == 0, "the first is away"
+            first.start()
+
+            until(lambda: made.is_back(first), "the first is registered and serves")
+            assert made.permit_ms(102) > 0
+            second.stop()
+            until(groups.are_served, "the first serves all groups")
+            assert groups.lost == []
 
 
 def test_sessions_outlive_the_active_controller(tmp_path: Path) -> None:

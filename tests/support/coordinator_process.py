@@ -8,9 +8,9 @@ assert live[101].session_count == 4
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from barnabas_core.links.cluster_health import ClusterHealthClient
 from barnabas_core.links.grpc_links import GrpcLinks
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas_core.links.proto.cluster_health_pb2 import QuorumAnswer
 
 ASK_MS = 20_000
+T = TypeVar("T")
 
 
 class CoordinatorNode(NodeProcess):
@@ -52,21 +53,27 @@ class Seen(NamedTuple):
     is_draining: bool
 
 
-def ask_quorum(links: Sequence[Address]) -> "QuorumAnswer | None":
-    """As an operator; None while no controller is active."""
+def as_operator(
+    links: Sequence[Address], question: Callable[[ClusterHealthClient], Awaitable[T]]
+) -> T | None:
+    """None while no controller is active, or the node that is asked does not answer."""
 
-    async def ask() -> "QuorumAnswer | None":
+    async def ask() -> T | None:
         clock, log = SystemClock(), EventLog(level="error")
         operator = GrpcLinks(Identity(CLUSTER_ID, -1, "operator"), clock, log)
         client = ClusterHealthClient(operator, links, clock)
         try:
-            return await client.quorum_check(ASK_MS)
+            return await question(client)
         except LinkError:
             return None
         finally:
             await client.close()
 
     return asyncio.run(ask())
+
+
+def ask_quorum(links: Sequence[Address]) -> "QuorumAnswer | None":
+    return as_operator(links, lambda client: client.quorum_check(ASK_MS))
 
 
 def live_coordinators(links: Sequence[Address]) -> dict[int, Seen]:

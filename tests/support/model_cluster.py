@@ -313,7 +313,7 @@ class ModelCluster:
         node = self.nodes.get(action.node_id)
         if node is None or node.uid != action.pod_uid:
             return
-        if action.needs_permit and not self._permit(action.node_id):
+        if action.needs_permit and not self._permit(action):
             return
         had_quorum = self.has_quorum
         before = {key: len(self.isr(one)) for key, one in self.partitions.items()}
@@ -332,11 +332,23 @@ class ModelCluster:
             )
         is_spared = len(self.voters) <= 2 or not had_quorum
         assert is_spared or self.has_quorum, f"no quorum after a restart of {node.node_id}"
+        others = self._others(node)
+        is_alone = Role.COORDINATOR not in node.roles or not others
+        assert is_alone or any(one.is_up for one in others), f"nobody beside {node.node_id}"
 
-    def _permit(self, node_id: int) -> bool:
+    def _others(self, node: ModelNode) -> list[ModelNode]:
+        """Of its pool."""
+        return [one for one in self.nodes.values() if one.pool == node.pool and one is not node]
+
+    def _permit(self, action: Restart) -> bool:
         """As the active controller decides it, on what it believes."""
+        node_id = action.node_id
         if not self.has_quorum:
             return False
+        if action.coordinator_role and action.peer_count:
+            others = [one.node_id for one in self._others(self.nodes[node_id])]
+            if not any(self._seems_in_sync(one) and one not in self.permits for one in others):
+                return False
         down = {one for one in self.permits if one != node_id} | {node_id}
         for one in self.partitions.values():
             isr = self.believed_isr(one)

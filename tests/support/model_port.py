@@ -16,6 +16,7 @@ from barnabas_operator.plan.actions import (
     MoveLeaders,
     Reassign,
     RemoveVoter,
+    Restart,
     SetDynamicConfig,
     UnregisterBroker,
     UpdateFeatures,
@@ -59,6 +60,8 @@ class ModelPort:
         self.features: dict[str, int] = {}
         self.permitted: dict[int, str] = {}
         """Node to the uid of the pod that was let go."""
+        self.asked_for: list[Restart] = []
+        """For which a permit was wanted."""
         self.done: list[Action] = []
         self.topic_requests = 0
         self.refuses_config = False
@@ -139,8 +142,13 @@ class ModelPort:
         )
         return Standing(node.node_id in self._up(), "not in sync", held)
 
-    async def permit(self, node_id: int) -> PermitAnswer:
+    async def permit(self, restart: Restart) -> PermitAnswer:
+        node_id = restart.node_id
         left = self._up() - {node_id}
+        self.asked_for.append(restart)
+        needs_peer = restart.coordinator_role and restart.peer_count
+        if needs_peer and not any(one >= COORDINATORS_FROM for one in left):
+            return PermitAnswer(0, ("no group coordinator would be left",))
         for topic in self.topics.values():
             for one in topic.partitions:
                 isr = [each for each in one.replicas if each in left]

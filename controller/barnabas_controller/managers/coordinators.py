@@ -54,6 +54,11 @@ class CoordinatorLiveness:
     def stamp(self) -> tuple[int, int]:
         return self._epoch, self._version
 
+    @property
+    def is_partial(self) -> bool:
+        """Who is not among the sessions may live all the same."""
+        return self._is_partial
+
     # --- what coordinators say
 
     def register(

@@ -71,9 +71,9 @@ class Permits:
             del self._permits[node_id]
         return self._permits
 
-    def wait_ms(self, view: View) -> int:
+    def wait_ms(self, monotonic_ms: int) -> int:
         """How long until a permit can be given at all."""
-        return max(self._active_since_ms + PERMIT_MS - view.monotonic_ms, 0)
+        return max(self._active_since_ms + PERMIT_MS - monotonic_ms, 0)
 
     def grant(self, view: View, node_id: int) -> int:
         """How long it lasts."""

@@ -125,11 +125,26 @@ class ClusterHealthClient:
         await self._active.close()
 
     async def pre_restart_check(
-        self, node_id: int, *, wants_permit: bool = False, timeout_ms: int = _TIMEOUT_MS
+        self,
+        node_id: int,
+        *,
+        wants_permit: bool = False,
+        coordinator_role: str = "",
+        peer_count: int = 0,
+        timeout_ms: int = _TIMEOUT_MS,
     ) -> "pb.PreRestartAnswer":
-        """A permit that was asked for twice is one permit: it is for the node."""
+        """A permit that was asked for twice is one permit: it is for the node.
+
+        `coordinator_role` and `peer_count`: of a coordinator, and how many others of its role there
+        should be.
+        """
         call = HealthCall.PRE_RESTART
-        request = request_class(call)(node_id=node_id, wants_permit=wants_permit)
+        request = request_class(call)(
+            node_id=node_id,
+            wants_permit=wants_permit,
+            coordinator_role=coordinator_role,
+            peer_count=peer_count,
+        )
         return await self._ask_active(call, request, timeout_ms)  # type: ignore[no-any-return]
 
     async def quorum_check(self, timeout_ms: int = _TIMEOUT_MS) -> "pb.QuorumAnswer":
@@ -165,7 +180,7 @@ class ClusterHealthClient:
     async def post_restart_check(
         self, node: Address, purpose: Purpose, timeout_ms: int = _TIMEOUT_MS
     ) -> "pb.PostRestartAnswer":
-        """`purpose`: BROKER_HEALTH or CLUSTER_HEALTH, by the role that is asked about."""
+        """`purpose`: CLUSTER_, BROKER_ or COORDINATOR_HEALTH, by the role that is asked about."""
         return await self._ask_node(HealthCall.POST_RESTART, node, purpose, timeout_ms)  # type: ignore[no-any-return]
 
     async def versions(

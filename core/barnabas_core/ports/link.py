@@ -35,6 +35,8 @@ class Purpose(Enum):
     """From an operator to a controller."""
     BROKER_HEALTH = "broker-health"
     """From an operator to a broker: a node may be both, at one address."""
+    COORDINATOR_HEALTH = "coordinator-health"
+    """From an operator to a coordinator."""
 
 
 class Address(NamedTuple):

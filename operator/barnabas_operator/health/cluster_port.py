@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from barnabas_operator.plan.actions import Action
+from barnabas_operator.plan.actions import Action, Restart
 from barnabas_operator.plan.observed import (
     BrokerState,
     NodeState,
@@ -59,7 +59,7 @@ class ClusterPort(Protocol):
     async def standing(self, node: NodeState) -> Standing | None:
         """What the node says of itself; None if it does not answer."""
 
-    async def permit(self, node_id: int) -> PermitAnswer: ...
+    async def permit(self, restart: Restart) -> PermitAnswer: ...
 
     async def carry_out(self, action: Action) -> None: ...
 
@@ -78,7 +78,7 @@ class SilentCluster:
     async def standing(self, node: NodeState) -> Standing | None:
         return None
 
-    async def permit(self, node_id: int) -> PermitAnswer:
+    async def permit(self, restart: Restart) -> PermitAnswer:
         raise Unavailable("the cluster has not started yet")
 
     async def carry_out(self, action: Action) -> None:

@@ -41,6 +41,7 @@ from barnabas_operator.plan.actions import (
     MoveLeaders,
     Reassign,
     RemoveVoter,
+    Restart,
     SetDynamicConfig,
     UnregisterBroker,
     UpdateFeatures,
@@ -120,6 +121,8 @@ class Gateway:
             purposes.append(Purpose.BROKER_HEALTH)
         if Role.CONTROLLER in node.roles:
             purposes.append(Purpose.CLUSTER_HEALTH)
+        if Role.COORDINATOR in node.roles:
+            purposes.append(Purpose.COORDINATOR_HEALTH)
         found = None
         for purpose in purposes:
             try:
@@ -133,9 +136,14 @@ class Gateway:
                 found = Standing(answer.is_done, answer.reason, count)
         return found
 
-    async def permit(self, node_id: int) -> PermitAnswer:
+    async def permit(self, restart: Restart) -> PermitAnswer:
         try:
-            answer = await self._client.pre_restart_check(node_id, wants_permit=True)
+            answer = await self._client.pre_restart_check(
+                restart.node_id,
+                wants_permit=True,
+                coordinator_role=restart.coordinator_role,
+                peer_count=restart.peer_count,
+            )
         except LinkError as error:
             raise _unavailable(error) from error
         return PermitAnswer(answer.permit_ms, tuple(answer.reasons))

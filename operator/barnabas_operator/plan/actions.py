@@ -12,7 +12,10 @@ class Restart:
     pod_name: str
     pod_uid: str
     needs_permit: bool
-    """Not for what does not run, nor for those whom controllers do not know."""
+    """Not for what does not run."""
+    coordinator_role: str = ""
+    peer_count: int = 0
+    """Of a coordinator: how many others of its role there should be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 
 from barnabas_operator.plan.observed import NodeState, Role
 
-_ANSWERS_FOR_ITSELF = frozenset({Role.CONTROLLER, Role.BROKER})
-
 
 def reasons_to_wait(nodes: Iterable[NodeState], rank: Role) -> tuple[str, ...]:
     """Hard ones: another restart could bring down a second node."""
@@ -40,8 +38,8 @@ def _unsettled(node: NodeState) -> str:
 
 
 def reason_not_back(node: NodeState) -> str:
-    """Empty if it is, or if nobody could tell."""
-    if not node.roles & _ANSWERS_FOR_ITSELF or node.pod is None:
+    """Empty if it is."""
+    if node.pod is None:
         return ""
     if node.standing is None:
         return f"{node.pod.name} does not answer whether it is back"

@@ -10,13 +10,12 @@ that does not become ready is the only one of its kind.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from barnabas_operator.plan.actions import Restart
 from barnabas_operator.plan.gate import reason_not_back, reasons_to_spare, reasons_to_wait
 from barnabas_operator.plan.observed import UNREADY_LONG_MS, NodeState, QuorumState, Role
 
-_PERMITTED = frozenset({Role.CONTROLLER, Role.BROKER})
 _ONLY_BROKER = frozenset({Role.BROKER})
 
 
@@ -42,7 +41,7 @@ def plan_roll(
     restarts, blocked_by = _next(nodes, quorum, max_unavailable_per_rack)
     is_quorum_gone = _is_quorum_gone(nodes, quorum)
     return Roll(
-        restarts=tuple(_restart(node, is_quorum_gone=is_quorum_gone) for node in restarts),
+        restarts=tuple(_restart(node, nodes, is_quorum_gone=is_quorum_gone) for node in restarts),
         blocked_by=blocked_by,
         updated=sum(node.is_current and node.is_ready for node in nodes),
         total=len(nodes),
@@ -132,9 +131,12 @@ def _is_under_way(node: NodeState) -> bool:
     return not node.pod.is_ready or (node.standing is not None and not node.standing.is_back)
 
 
-def _restart(node: NodeState, *, is_quorum_gone: bool) -> Restart:
+def _restart(node: NodeState, nodes: Sequence[NodeState], *, is_quorum_gone: bool) -> Restart:
     assert node.pod is not None
     # There is nobody to give one while the quorum is gone, nor anything left to protect.
     is_free = node.pod.is_dead or (is_quorum_gone and node.rank is Role.CONTROLLER)
-    needs_permit = bool(node.roles & _PERMITTED) and not is_free
-    return Restart(node.node_id, node.pod.name, node.pod.uid, needs_permit)
+    restart = Restart(node.node_id, node.pod.name, node.pod.uid, not is_free)
+    if Role.COORDINATOR not in node.roles:
+        return restart
+    peer_count = sum(one.pool == node.pool for one in nodes) - 1
+    return replace(restart, coordinator_role=node.pool, peer_count=peer_count)

@@ -87,7 +87,7 @@ class Actor:
             outcome.blocked_by.append(f"{action.pod_name}: there is nobody to permit it")
             return False
         asked_at_ms = self.clock.monotonic_ms()
-        answer = await self.port.permit(action.node_id)
+        answer = await self.port.permit(action)
         if not answer.lasts_ms:
             reasons = answer.reasons or ("not permitted",)
             outcome.blocked_by += [f"{action.pod_name}: {reason}" for reason in reasons]

@@ -14,7 +14,6 @@ from barnabas_operator.plan.observed import (
     NodeState,
     Observed,
     PodState,
-    Role,
 )
 from barnabas_operator.reconcile.children import Children
 from barnabas_operator.reconcile.surroundings import has_stale_facts
@@ -23,7 +22,6 @@ from barnabas_operator.specs.names import REVISION_ANNOTATION, claim_name, pod_n
 from barnabas_operator.specs.pods import pod_template, revision_of
 
 _ASKED_AT_ONCE: Final = 16
-_ANSWERING: Final = frozenset({Role.CONTROLLER, Role.BROKER})
 
 
 def read_nodes(
@@ -95,7 +93,7 @@ async def ask_standings(
 
     async def ask(node: NodeState) -> NodeState:
         wanted = is_rolling or node.node_id in leaving
-        if not (wanted and node.is_ready and node.roles & _ANSWERING):
+        if not (wanted and node.is_ready):
             return node
         async with turn:
             return replace(node, standing=await port.standing(node))

@@ -147,6 +147,36 @@ def test_controllers_never_go_together() -> None:
     assert len(roll(node(1, Role.CONTROLLER), node(3, Role.CONTROLLER), per_rack=9).restarts) == 1
 
 
+def test_coordinators_go_one_by_one_with_permits_that_tell_of_their_peers() -> None:
+    coordinators = [node(one, Role.COORDINATOR) for one in (21, 22, 23)]
+
+    (restart,) = roll(*coordinators, per_rack=9).restarts
+
+    assert restart.node_id == 21
+    assert restart.needs_permit
+    assert (restart.coordinator_role, restart.peer_count) == ("pool", 2)
+
+
+def test_a_coordinator_that_is_not_back_is_waited_for() -> None:
+    loading = replace(
+        node(21, Role.COORDINATOR, "new"), standing=Standing(False, "4 of 9 shards are loading")
+    )
+
+    made = roll(loading, node(22, Role.COORDINATOR))
+
+    assert not made.restarts
+    assert made.blocked_by == ("pod-21: 4 of 9 shards are loading",)
+    assert made.current == (21,)
+
+
+def test_a_coordinator_that_does_not_run_needs_no_permit() -> None:
+    dead = node(21, Role.COORDINATOR, is_ready=False, waiting_reason="CrashLoopBackOff")
+
+    (restart,) = roll(dead, node(22, Role.COORDINATOR)).restarts
+
+    assert not restart.needs_permit
+
+
 def test_who_stands_on_a_host_that_is_to_go_is_first() -> None:
     assert goes(roll(node(1), replace(node(2), is_host_draining=True))) == [2]
 

@@ -35,8 +35,8 @@ class Permitting(SilentCluster):
         self._on_asked = on_asked
         self.asked: list[int] = []
 
-    async def permit(self, node_id: int) -> PermitAnswer:
-        self.asked.append(node_id)
+    async def permit(self, restart: Restart) -> PermitAnswer:
+        self.asked.append(restart.node_id)
         self._on_asked()
         return self._answer
 
@@ -114,7 +114,7 @@ def test_what_is_refused_and_what_failed_are_told_apart_and_the_rest_goes_on() -
 
 def test_an_answer_that_got_lost_is_a_failure() -> None:
     class Broken(SilentCluster):
-        async def permit(self, node_id: int) -> PermitAnswer:
+        async def permit(self, restart: Restart) -> PermitAnswer:
             raise Unavailable("link broken")
 
     kube, outcome = act(Broken())

@@ -25,12 +25,16 @@ class Partitions(_message.Message):
     def __init__(self, count: _Optional[int] = ..., first: _Optional[_Iterable[_Union[Partition, _Mapping]]] = ...) -> None: ...
 
 class PreRestartRequest(_message.Message):
-    __slots__ = ("node_id", "wants_permit")
+    __slots__ = ("node_id", "wants_permit", "coordinator_role", "peer_count")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     WANTS_PERMIT_FIELD_NUMBER: _ClassVar[int]
+    COORDINATOR_ROLE_FIELD_NUMBER: _ClassVar[int]
+    PEER_COUNT_FIELD_NUMBER: _ClassVar[int]
     node_id: int
     wants_permit: bool
-    def __init__(self, node_id: _Optional[int] = ..., wants_permit: _Optional[bool] = ...) -> None: ...
+    coordinator_role: str
+    peer_count: int
+    def __init__(self, node_id: _Optional[int] = ..., wants_permit: _Optional[bool] = ..., coordinator_role: _Optional[str] = ..., peer_count: _Optional[int] = ...) -> None: ...
 
 class PreRestartAnswer(_message.Message):
     __slots__ = ("is_safe", "permit_ms", "reasons", "offline", "under_min_isr", "at_min_isr", "unavoidable", "permitted")
