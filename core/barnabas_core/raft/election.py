@@ -32,9 +32,14 @@ class Election:
         return tuple(voter.key for voter in self._voters if self._answers.get(voter.node_id))
 
     def record(self, voter_id: NodeId, *, granted: bool) -> None:
-        """Only the first answer of a voter counts."""
+        """Only the first answer to a question counts."""
         if self._voters.get(voter_id) is not None:
             self._answers.setdefault(voter_id, granted)
+
+    def forget_refusal(self, voter_id: NodeId) -> None:
+        """What it said holds no longer: it is asked again."""
+        if self._answers.get(voter_id) is False:
+            del self._answers[voter_id]
 
     def ask(self, quorum: "Quorum", *, pre_vote: bool) -> None:
         """Send the request to each voter that has neither answered nor been asked."""

@@ -88,7 +88,7 @@ class Follower(State):
 
     def on_leader_heard(self, quorum: "Quorum") -> None:
         self.has_fetched = True
-        self._fetch_deadline_ms = quorum.now_ms + quorum.config.fetch_timeout_ms
+        self._fetch_deadline_ms = quorum.fetch_timeout_at_ms()
 
     def on_leader_resigned(self, election_at_ms: int) -> None:
         """The leader let go: stand at the given time, and let others stand before (KIP-595)."""

@@ -6,6 +6,7 @@ Asking raises nobody's epoch, so a node that was merely cut off cannot depose a 
 from typing import TYPE_CHECKING
 
 from barnabas_core.raft.election import Election
+from barnabas_core.raft.identity import NodeId
 from barnabas_core.raft.message import VoteRequest
 from barnabas_core.raft.state import State, grants_unbound
 
@@ -39,6 +40,13 @@ class Prospective(State):
             quorum.become_follower(quorum.epoch, leader_id, quorum.leader_endpoints)
         else:
             quorum.become_unattached(quorum.epoch, fresh_deadline=True)
+
+    def on_shorter_log_stands(self, node_id: NodeId) -> None:
+        """Ask it again: what it refused while it heard its leader, it grants now that it does not.
+
+        It cannot win without our vote, and our next turn would be seconds away.
+        """
+        self.election.forget_refusal(node_id)
 
     def deadline_ms(self, quorum: "Quorum") -> int:
         return self._election_at_ms

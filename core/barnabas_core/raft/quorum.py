@@ -269,7 +269,14 @@ class Quorum:
 
     def _new_follower(self, leader_id: NodeId) -> Follower:
         upkeep = VoterUpkeep(self.now_ms + self.config.voter_upkeep_interval_ms)
-        return Follower(leader_id, self.now_ms + self.config.fetch_timeout_ms, upkeep)
+        return Follower(leader_id, self.fetch_timeout_at_ms(), upkeep)
+
+    def fetch_timeout_at_ms(self) -> int:
+        # Spread over [T, 5T/4): all followers hear the leader's last word at the same moment, and
+        # those who miss it together stand together and split the vote. Drawn anew with every
+        # answer, a microsecond beside a sync. Check-quorum (3T/2) stays the later of the two.
+        timeout_ms = self.config.fetch_timeout_ms
+        return self.now_ms + timeout_ms + self.rng.randrange(max(timeout_ms // 4, 1))
 
     def _first_election_at_ms(self) -> int:
         """Nobody else could win where only this node votes, so why wait."""

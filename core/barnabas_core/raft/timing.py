@@ -8,7 +8,8 @@ class RaftConfig:
     election_timeout_ms: int = 1000
     """Without news of a leader for this long, and up to twice that by chance, a voter stands."""
     fetch_timeout_ms: int = 2000
-    """A voter gives its leader up, and a leader without fetches from a majority itself (x 1.5)."""
+    """After this long, and up to a quarter more by chance, a voter gives its leader up; a leader
+    without fetches from a majority itself (x 1.5)."""
     fetch_max_wait_ms: int = 500
     fetch_max_bytes: int = 8 << 20
     snapshot_max_bytes: int = 1 << 20

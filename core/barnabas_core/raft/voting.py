@@ -38,6 +38,8 @@ def _decide(quorum: Quorum, request: VoteRequest) -> bool:
         quorum.record_vote(request.candidate)
         if isinstance(quorum.state, Unattached):
             quorum.state.on_vote_granted(quorum.election_timeout_at_ms())
+    elif not up_to_date and isinstance(quorum.state, Prospective):
+        quorum.state.on_shorter_log_stands(request.candidate.node_id)
     return granted
 
 

@@ -1,17 +1,23 @@
 """Elections: Vote (KIP-595), pre-vote (KIP-996), who answers for whom (KIP-853)."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barnabas_core.raft import NodeId, ReplicaKey
 from barnabas_core.raft.message import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
+    FetchResponse,
     Message,
     VoteRequest,
     VoteResponse,
 )
 from barnabas_core.wire.error_code import ErrorCode
-from tests.support.raft_lab import Lab, key
+from tests.support.raft_lab import Lab, PatientRng, key
+
+CHANCES = st.lists(st.integers(0, 49), min_size=2, max_size=2, unique=True)
+"""Of two nodes, in hundredths of a second beyond their timeouts."""
 
 
 def vote(epoch: int, candidate: int, **changes: object) -> VoteRequest:
@@ -114,6 +120,86 @@ def test_a_node_that_was_cut_off_does_not_depose_the_leader() -> None:
     assert lab.state(1) == "leader"
     assert lab[1].quorum.epoch == 1
     assert lab.state(3) == "follower"
+
+
+def lab_without_leader() -> Lab:
+    """Node 2 has a record that node 3 has not; node 1, which led, is gone."""
+    lab = Lab()
+    lab.elect(1)
+    lab.append(1, "a")
+    lab.drop(target=3)
+    lab.deliver_one()
+    lab.crash(1)
+    lab.drop()
+    return lab
+
+
+def test_who_refused_a_longer_log_is_asked_again_when_it_stands_itself() -> None:
+    """Only node 2 can win, and it stood while node 3 still believed in the leader."""
+    lab = lab_without_leader()
+    lab.stand(2)
+    lab.deliver()
+    assert lab.state(2) == "prospective"
+
+    lab.stand(3)
+    lab.deliver()
+
+    assert lab.state(2) == "leader"
+    assert lab[2].quorum.epoch == 2
+
+
+@given(chances=CHANCES, ahead=st.sampled_from([(), (2,), (3,), (2, 3)]))
+def test_a_lost_leader_is_replaced_in_one_turn_whoever_stands_first(
+    chances: list[int], ahead: tuple[int, ...]
+) -> None:
+    """Within the fetch timeout and a quarter more, whichever log is longer."""
+    lab = Lab()
+    lab.elect(1)
+    for node_id, chance in zip((2, 3), chances, strict=True):
+        lab[node_id].quorum.rng = PatientRng(chance)
+    lab.append(1, "a")
+    lab.deliver()
+    lab.append(1, "b")
+    for message in lab.sent(FetchResponse):
+        if message.target in ahead:
+            lab.step(message.target, message)
+    lab.crash(1)
+    lab.drop()
+
+    lab.run(2_500)
+
+    assert sorted((lab.state(2), lab.state(3))) == ["follower", "leader"]
+    assert lab[2].quorum.epoch == lab[3].quorum.epoch == 2
+
+
+def test_who_can_win_itself_is_not_asked_again() -> None:
+    """Both would be told that they win, and split the vote."""
+    lab = Lab()
+    lab.elect(1)
+    lab.crash(1)
+    lab.stand(2)
+    lab.deliver()
+
+    lab.stand(3)
+    (request,) = lab.sent(VoteRequest, 2)
+    lab.drop()
+    lab.step(2, request)
+
+    assert [type(message.body) for message in lab.in_flight] == [VoteResponse]
+
+
+def test_who_is_asked_again_is_asked_one_question_at_a_time() -> None:
+    lab = lab_without_leader()
+    lab.stand(2)
+    lab.deliver()
+    lab.stand(3)
+    (request,) = lab.sent(VoteRequest, 2)
+    lab.drop()
+
+    lab.step(2, request)
+    lab.step(2, request)
+
+    assert len(lab.sent(VoteRequest, 3)) == 1
 
 
 def test_a_leader_grants_nothing_in_its_epoch() -> None:

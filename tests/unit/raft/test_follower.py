@@ -1,8 +1,10 @@
 """Following: fetch positions as promises, divergence, snapshots, observers."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from barnabas_core.raft import NodeId, SnapshotId, SnapshotInfo, SnapshotTaken
+from barnabas_core.raft import NodeId, RaftConfig, SnapshotId, SnapshotInfo, SnapshotTaken
 from barnabas_core.raft.message import (
     FetchRequest,
     FetchResponse,
@@ -12,6 +14,7 @@ from barnabas_core.raft.message import (
 )
 from barnabas_core.raft.raft_log import Diverging, EpochEnd, Missing, Valid, locate
 from barnabas_core.raft.record import Batch
+from barnabas_core.runtime.rng import SeededRng
 from barnabas_core.wire.error_code import ErrorCode
 from tests.sim.memory_log import MemoryLog, Snapshot, SnapshotStore
 from tests.support.raft_lab import Lab, key
@@ -122,16 +125,60 @@ def test_an_answer_to_a_forgotten_request_is_dropped() -> None:
 
 
 def test_a_follower_that_hears_nothing_stands() -> None:
-    """KIP-595: after the fetch timeout."""
+    """KIP-595: after the fetch timeout, and what its chance adds."""
     lab = Lab()
     lab.elect(1)
     lab.cut(1)
 
-    lab.pass_ms(1_999)
+    lab.pass_ms(2_019)
     assert lab.state(2) == "follower"
     lab.pass_ms(1)
 
     assert lab.state(2) == "prospective"
+
+
+def test_two_followers_do_not_miss_their_leader_at_the_same_moment() -> None:
+    """They would stand for the same epoch, and each have its own vote."""
+    lab = Lab()
+    lab.elect(1)
+    lab.cut(1)
+
+    lab.pass_ms(2_020)
+    assert (lab.state(2), lab.state(3)) == ("prospective", "follower")
+    lab.run(10)
+
+    assert lab.state(3) == "leader"
+    assert lab[3].quorum.epoch == 2
+
+
+@given(seed=st.integers(0, 2**32), timeout_ms=st.integers(0, 10_000))
+def test_a_leader_is_missed_after_the_fetch_timeout_and_before_it_misses_its_followers(
+    seed: int, timeout_ms: int
+) -> None:
+    """Check-quorum is the later of the two: a leader resigns when others may lead already."""
+    lab = Lab(config=RaftConfig(fetch_timeout_ms=timeout_ms))
+    quorum = lab[2].quorum
+    quorum.rng = SeededRng(seed)
+
+    wait_ms = quorum.fetch_timeout_at_ms() - quorum.now_ms
+
+    assert timeout_ms <= wait_ms <= timeout_ms * 5 // 4
+    assert wait_ms <= lab.config.check_quorum_timeout_ms
+
+
+@pytest.mark.parametrize("heard_at_ms", [0, 700])
+def test_the_moment_is_drawn_anew_whenever_the_leader_is_heard(heard_at_ms: int) -> None:
+    lab = Lab()
+    lab.elect(1)
+    lab.pass_ms(heard_at_ms)
+    lab[2].quorum.rng = SeededRng(1)
+    expected_ms = lab.now_ms + 2_000 + SeededRng(1).randrange(500)
+
+    lab.append(1, "a")
+    lab.in_flight = lab.sent(FetchResponse, 2)
+    lab.deliver_one()
+
+    assert lab[2].quorum.state.election_deadline_ms() == expected_ms
 
 
 def test_an_observer_finds_the_leader_and_gets_everything() -> None:
