@@ -8,7 +8,7 @@ from barnabas_operator.api.parsing import parse
 from barnabas_operator.api.status import ClusterStatus, Condition, PoolStatus, RolloutStatus
 from barnabas_operator.specs.names import CONTROLLERS, GROUP
 
-GOOD_IF_FALSE: Final = frozenset({"Progressing", "Degraded", "Paused"})
+GOOD_IF_FALSE: Final = frozenset({"Progressing", "Degraded", "Paused", "Reconciling", "Stalled"})
 
 
 def cluster_report(resource: Mapping[str, Any]) -> list[str]:

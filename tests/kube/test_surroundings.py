@@ -94,6 +94,71 @@ def test_a_pool_that_is_given_up_is_emptied_and_goes(
     in_lab(kube_api, kube_namespace, scenario)
 
 
+def test_coordinators_are_given_up_when_brokers_do_without_them(
+    kube_api: ApiServer, kube_namespace: str
+) -> None:
+    async def scenario(lab: OperatorLab) -> None:
+        await lab.apply(small_cluster())
+        await lab.until_condition("Stable")
+        lab.port.add_topic("t", 3, 0, 1, 2)
+        before = {name: pod["metadata"]["uid"] for name, pod in (await lab.pods()).items()}
+        changed = small_cluster()
+        del changed["spec"]["coordinators"]
+
+        await lab.apply(changed)
+
+        async def is_gone() -> bool:
+            pods = await lab.pods()
+            is_rolled = all(
+                name in pods and pods[name]["metadata"]["uid"] != uid
+                for name, uid in before.items()
+                if "-main-" in name
+            )
+            assert is_rolled or sum("-group-" in name for name in pods) == 2
+            return await lab.get("StatefulSet", f"{CLUSTER}-group") is None
+
+        await lab.until(is_gone)
+        await lab.until_condition("Stable")
+
+    in_lab(kube_api, kube_namespace, scenario)
+
+
+def test_a_pod_that_cannot_be_told_its_address_says_what_is_missing(
+    kube_api: ApiServer, kube_namespace: str
+) -> None:
+    listeners = [
+        {"name": "plain", "port": 9092, "type": "internal"},
+        {"name": "cloud", "port": 9094, "type": "loadbalancer"},
+    ]
+
+    async def scenario(lab: OperatorLab) -> None:
+        names = [f"{CLUSTER}-main-{one}" for one in range(3)]
+        lab.kubelet.stopped.update(names)
+        await lab.apply(small_cluster(listeners=listeners))
+        told = f"{names[0]} waits for an address of listener cloud (loadbalancer)"
+
+        async def is_told() -> bool:
+            rollout = (await lab.status()).get("rollout") or {}
+            return told in rollout.get("blockedBy", ())
+
+        await lab.until(is_told)
+        for number in range(3):
+            name = f"{CLUSTER}-cloud-{number}"
+            path = path_of("Service", lab.namespace, name)
+            ingress = {"loadBalancer": {"ingress": [{"ip": f"192.0.2.{number + 1}"}]}}
+            await lab.kube.merge(f"{path}/status", {"status": ingress})
+
+        async def has_facts() -> bool:
+            pod = (await lab.pods())[names[2]]
+            return "192.0.2.3:9094" in (pod["metadata"]["annotations"].get(FACTS) or "")
+
+        await lab.until(has_facts)
+        lab.kubelet.stopped.clear()
+        await lab.until_condition("Stable")
+
+    in_lab(kube_api, kube_namespace, scenario)
+
+
 def test_a_controller_with_another_disk_votes_again(
     kube_api: ApiServer, kube_namespace: str
 ) -> None:

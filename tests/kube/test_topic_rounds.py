@@ -3,7 +3,10 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from barnabas_operator.kube.paths import path_of
+from barnabas_operator.plan import topics
 from tests.support.operator_lab import (
     CLUSTER,
     OperatorLab,
@@ -118,6 +121,30 @@ def test_a_topic_whose_cluster_is_gone_is_let_go(kube_api: ApiServer, kube_names
             return await lab.get("KafkaTopic", "orders") is None
 
         await lab.until(is_gone)
+
+    in_lab(kube_api, kube_namespace, scenario)
+
+
+def test_a_topic_whose_cluster_does_not_answer_is_let_go_in_time(
+    kube_api: ApiServer, kube_namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topics, "DELETION_MS_MAX", 3_000)
+
+    async def scenario(lab: OperatorLab) -> None:
+        await lab.apply(small_cluster())
+        await lab.apply(topic("orders"))
+        await ready(lab, "orders")
+        lab.port.is_silent = True
+
+        await lab.remove("KafkaTopic", "orders")
+        assert await lab.get("KafkaTopic", "orders") is not None
+
+        async def is_gone() -> bool:
+            return await lab.get("KafkaTopic", "orders") is None
+
+        await lab.until(is_gone)
+        events = [one for one in await lab.list("Event") if one["reason"] == "TopicLeft"]
+        assert [one["type"] for one in events] == ["Warning"]
 
     in_lab(kube_api, kube_namespace, scenario)
 

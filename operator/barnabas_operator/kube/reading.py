@@ -40,6 +40,10 @@ def read_pod(pod: Json, revision_annotation: str, now_ms: int) -> PodState:
     )
 
 
+def is_pod_ready(pod: Json) -> bool:
+    return _condition(pod.get("status") or {}, "Ready").get("status") == "True"
+
+
 def is_draining(host: Json) -> bool:
     spec = host.get("spec") or {}
     taints = {one.get("key") for one in spec.get("taints") or ()}
@@ -66,7 +70,11 @@ def _waiting_reason(status: Mapping[str, Any]) -> str:
 def _since(ready: Mapping[str, Any], metadata: Mapping[str, Any], now_ms: int) -> int:
     if ready.get("status") == "True":
         return 0
-    written = ready.get("lastTransitionTime") or metadata.get("creationTimestamp")
+    return elapsed_ms(ready.get("lastTransitionTime") or metadata.get("creationTimestamp"), now_ms)
+
+
+def elapsed_ms(written: str | None, now_ms: int) -> int:
+    """Since a moment as Kubernetes writes it."""
     if not written:
         return 0
     since_ms = int(datetime.fromisoformat(written).timestamp() * 1000)

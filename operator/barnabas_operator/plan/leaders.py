@@ -10,15 +10,29 @@ ELECTIONS_MAX: Final = 1_000
 
 
 def plan_drains(observed: Observed) -> tuple[MoveLeaders, ...]:
-    """Brokers on hosts that Kubernetes will empty, as long as they lead anything."""
+    """Brokers on hosts that Kubernetes will empty, as long as they lead what others could.
+
+    Not what would end up on a host that is to go as well: it would be sent back and forth.
+    """
     if observed.partitions is None:
         return ()
-    leaders = {one.leader for one in observed.partitions}
-    return tuple(
-        MoveLeaders(node.node_id)
+    draining = {
+        node.node_id
         for node in observed.nodes
-        if Role.BROKER in node.roles and node.is_host_draining and node.node_id in leaders
-    )
+        if Role.BROKER in node.roles and node.is_host_draining
+    }
+    movable = {
+        one.leader
+        for one in observed.partitions
+        if one.leader in draining and _next_leader(one) not in {None, *draining}
+    }
+    return tuple(MoveLeaders(node_id) for node_id in sorted(movable))
+
+
+def _next_leader(partition: PartitionState) -> int | None:
+    """Whom the controller elects when the leader goes: the first in sync, in their order."""
+    others = (one for one in partition.replicas if one != partition.leader)
+    return next((one for one in others if one in partition.isr), None)
 
 
 def plan_preferred(observed: Observed) -> ElectPreferred | None:

@@ -52,6 +52,10 @@ def places_to_keep(pool: PoolWish, observed: Observed) -> int:
 
 
 def _is_free_to_go(node_id: int, pool: PoolWish, observed: Observed) -> bool:
+    if Role.COORDINATOR in pool.roles and not pool.replicas:
+        # Given up: brokers that have not restarted for it still lease their shards to these.
+        brokers = [node for node in observed.nodes if Role.BROKER in node.roles]
+        return all(node.is_current and node.is_ready for node in brokers)
     if Role.CONTROLLER in pool.roles and (
         observed.quorum is None or observed.quorum.voter(node_id) is not None
     ):

@@ -25,6 +25,8 @@ class TopicWish:
     deletes: bool = True
     """The topic goes with its resource (`deletionPolicy: Delete`)."""
     is_deleting: bool = False
+    deleting_ms: int = 0
+    """For how long."""
     has_finalizer: bool = False
 
     @property

@@ -2,11 +2,13 @@
 
 The resource names what it wants; what it does not name goes back to the default. What the cluster
 cannot do is refused in a condition. A finalizer is only there where a topic has to go with its
-resource, and never outlives the cluster: deleting a namespace does not need brokers.
+resource, never outlives the cluster, and is dropped after five minutes in which the cluster did not
+delete the topic: deleting a namespace does not need brokers.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from barnabas_core.config.definition import Kind, definition
 from barnabas_core.config.error import ConfigError
@@ -26,6 +28,9 @@ from barnabas_operator.plan.topic_state import (
     Verdict,
 )
 
+DELETION_MS_MAX: Final = 300_000
+"""How long a resource waits for its topic to go."""
+TOPIC_LEFT: Final = "the topic is left"
 _STANDINGS: Mapping[ClusterStanding, Verdict] = {
     ClusterStanding.GONE: Verdict(False, Reason.CLUSTER_GONE, "there is no such KafkaCluster"),
     ClusterStanding.FORBIDDEN: Verdict(
@@ -75,11 +80,15 @@ def _deleting(
 ) -> Verdict:
     goes_with_it = wish.deletes and wish.has_finalizer and owner.uid == wish.uid
     if not goes_with_it or standing in (ClusterStanding.GONE, ClusterStanding.FORBIDDEN):
-        return Verdict(False, Reason.DELETING, "the topic is left", drops_finalizer=True)
+        return Verdict(False, Reason.DELETING, TOPIC_LEFT, drops_finalizer=True)
+    if standing is ClusterStanding.THERE and topic is None:
+        return Verdict(False, Reason.DELETING, "the topic is gone", drops_finalizer=True)
+    if wish.deleting_ms >= DELETION_MS_MAX:
+        # A cluster that is broken, or that deletes no topics, must not hold up a whole namespace.
+        message = f"{TOPIC_LEFT}: the cluster has not deleted it in time"
+        return Verdict(False, Reason.DELETING, message, drops_finalizer=True)
     if standing is ClusterStanding.UNREACHABLE:
         return Verdict(False, Reason.UNREACHABLE, "waits for the cluster to delete the topic")
-    if topic is None:
-        return Verdict(False, Reason.DELETING, "the topic is gone", drops_finalizer=True)
     return Verdict(False, Reason.DELETING, "the topic goes", (DeleteTopic(wish.topic),))
 
 

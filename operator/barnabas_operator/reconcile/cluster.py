@@ -38,7 +38,7 @@ from barnabas_operator.reconcile.observe import (
     read_nodes,
 )
 from barnabas_operator.reconcile.prune import superfluous
-from barnabas_operator.reconcile.surroundings import missing_facts
+from barnabas_operator.reconcile.surroundings import missing_facts, reasons_without_facts
 from barnabas_operator.reconcile.tell import cluster_status
 from barnabas_operator.reconcile.wish import (
     Resource,
@@ -117,6 +117,7 @@ async def reconcile(tools: Tools, raw: Json) -> Report:
         await _apply(tools, seen, made)
     actor = Actor(tools.kube, _port(tools, seen), tools.clock, resource.namespace, tools.is_leader)
     outcome = await actor.carry_out(made.actions)
+    outcome.blocked_by += reasons_without_facts(seen.cluster, seen.children)
     return await _tell(tools, raw, seen, made, outcome)
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from barnabas_operator.kube.client import Json
 from barnabas_operator.kube.paths import path_of
+from barnabas_operator.kube.reading import is_pod_ready
 from barnabas_operator.reconcile.children import Children
 from barnabas_operator.specs.blueprint import Blueprint, NodeSet
 from barnabas_operator.specs.names import FACTS_ANNOTATION, broker_service, pod_name
@@ -13,6 +14,7 @@ from barnabas_operator.specs.node_facts import (
     Surroundings,
     external_listeners,
     facts_text,
+    missing_words,
     needed_facts,
     node_facts,
 )
@@ -33,6 +35,26 @@ def missing_facts(cluster: Blueprint, children: Children) -> Iterator[tuple[str,
             facts = node_facts(node_set, node_id, _seen(node_set, node_id, pod, children))
             if facts is not None and pod["spec"].get("nodeName"):
                 yield name, {"metadata": {"annotations": {FACTS_ANNOTATION: facts_text(facts)}}}
+
+
+def reasons_without_facts(cluster: Blueprint, children: Children) -> list[str]:
+    """Pods that have a node and do not start, and what has to be there first."""
+    found = []
+    for node_set in cluster.node_sets:
+        if not needed_facts(node_set):
+            continue
+        for node_id in node_set.node_ids:
+            name = pod_name(cluster.name, node_set.pool, node_id)
+            pod = children.pods.get(name)
+            if pod is None or _written(pod) is not None or is_pod_ready(pod):
+                continue
+            host = pod["spec"].get("nodeName")
+            missing = missing_words(
+                node_set, node_id, _seen(node_set, node_id, pod, children), host or ""
+            )
+            if host and missing:
+                found.append(f"{name} waits for {' and '.join(missing)}")
+    return found
 
 
 def has_stale_facts(node_set: NodeSet, node_id: int, pod: Json, children: Children) -> bool:

@@ -13,13 +13,14 @@ from barnabas_operator.api.topic import TopicSpec
 from barnabas_operator.health.cluster_port import ClusterPort, ClusterView, Refused, Unavailable
 from barnabas_operator.kube.client import Json, KubeError
 from barnabas_operator.kube.paths import path_of
+from barnabas_operator.kube.reading import elapsed_ms
 from barnabas_operator.plan.topic_state import (
     ClusterStanding,
     Reason,
     TopicWish,
     Verdict,
 )
-from barnabas_operator.plan.topics import owners, plan_topic
+from barnabas_operator.plan.topics import TOPIC_LEFT, owners, plan_topic
 from barnabas_operator.reconcile.cluster import Tools
 from barnabas_operator.reconcile.moment import moment
 from barnabas_operator.status.conditions import merge_conditions
@@ -63,9 +64,10 @@ async def reconcile_topics(
 ) -> TopicReport:
     """Finalizers first, then what is to be done, then the word about it: two writes for one."""
     view = await _view(cluster)
-    verdicts = _judge(cluster, *_read(resources), view)
+    now_ms = tools.clock.now_ms()
+    verdicts = _judge(cluster, *_read(resources, now_ms), view)
     resources = await _each(resources, lambda raw: _mark(tools, raw, verdicts))
-    wishes, faulty = _read(resources)
+    wishes, faulty = _read(resources, now_ms)
     verdicts = _judge(cluster, wishes, faulty, view)
     refused = await _carry_out(cluster, wishes, verdicts)
     if refused is not None:
@@ -123,13 +125,15 @@ async def _view(cluster: ClusterOfTopics) -> ClusterView | None:
         return None
 
 
-def _read(resources: Sequence[Json]) -> tuple[dict[str, TopicWish], dict[str, Verdict]]:
+def _read(
+    resources: Sequence[Json], now_ms: int
+) -> tuple[dict[str, TopicWish], dict[str, Verdict]]:
     """By uid: what can be read, and what is to be said of what cannot."""
     wishes, verdicts = {}, {}
     for raw in resources:
         uid = raw["metadata"]["uid"]
         try:
-            wishes[uid] = read_wish(raw)
+            wishes[uid] = read_wish(raw, now_ms)
         except InvalidResource as error:
             is_deleting = "deletionTimestamp" in raw["metadata"]
             verdicts[uid] = Verdict(
@@ -144,7 +148,7 @@ def cluster_of(raw: Mapping[str, Any]) -> tuple[str, str]:
     return ref.get("namespace") or raw["metadata"]["namespace"], ref["name"]
 
 
-def read_wish(raw: Json) -> TopicWish:
+def read_wish(raw: Json, now_ms: int) -> TopicWish:
     metadata = raw["metadata"]
     spec = parse(TopicSpec, raw.get("spec") or {})
     return TopicWish(
@@ -158,6 +162,7 @@ def read_wish(raw: Json) -> TopicWish:
         config=topic_config(spec.config),
         deletes=not spec.keeps_topic,
         is_deleting="deletionTimestamp" in metadata,
+        deleting_ms=elapsed_ms(metadata.get("deletionTimestamp"), now_ms),
         has_finalizer=FINALIZER in (metadata.get("finalizers") or []),
     )
 
@@ -212,8 +217,9 @@ async def _tell(
         if verdict.drops_finalizer and FINALIZER in (metadata.get("finalizers") or []):
             await _set_finalizer(tools, path, raw, is_wanted=False)
             if "deletionTimestamp" in metadata:
-                if verdict.reason is Reason.DELETING and verdict.message == "the topic is left":
-                    await tools.events.post(raw, "Normal", "TopicLeft", verdict.message)
+                if verdict.message.startswith(TOPIC_LEFT):
+                    kind = "Normal" if verdict.message == TOPIC_LEFT else "Warning"
+                    await tools.events.post(raw, kind, "TopicLeft", verdict.message)
                 return
         elif verdict.wants_finalizer:
             return

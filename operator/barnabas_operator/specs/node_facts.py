@@ -59,13 +59,30 @@ def external_listeners(node_set: NodeSet) -> tuple[ListenerSpec, ...]:
 
 def node_facts(node_set: NodeSet, node_id: int, seen: Surroundings) -> dict[str, str] | None:
     """The facts of one pod; None as long as one of them is missing."""
+    facts = _facts(node_set, node_id, seen)
+    known = {name: fact for name, fact in facts.items() if fact is not None}
+    return known if len(known) == len(facts) else None
+
+
+def missing_words(
+    node_set: NodeSet, node_id: int, seen: Surroundings, host: str
+) -> tuple[str, ...]:
+    """What the facts of one pod lack, for people. `host`: the node on which it is."""
+    facts = _facts(node_set, node_id, seen)
+    words = {RACK_FACT: f"the label {node_set.cluster.topology_key} of node {host}"} | {
+        address_fact(one): f"an address of listener {one.name} ({one.type.value})"
+        for one in external_listeners(node_set)
+    }
+    return tuple(words[name] for name, fact in facts.items() if fact is None)
+
+
+def _facts(node_set: NodeSet, node_id: int, seen: Surroundings) -> dict[str, str | None]:
     facts: dict[str, str | None] = {}
     if node_set.finds_its_rack:
         facts[RACK_FACT] = seen.rack
     for listener in external_listeners(node_set):
         facts[address_fact(listener)] = _advertised(listener, node_id, seen)
-    known = {name: fact for name, fact in facts.items() if fact is not None}
-    return known if len(known) == len(facts) else None
+    return facts
 
 
 def _advertised(listener: ListenerSpec, node_id: int, seen: Surroundings) -> str | None:

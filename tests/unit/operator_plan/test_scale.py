@@ -270,6 +270,25 @@ def test_features_rise_after_the_binaries_and_never_fall() -> None:
     assert plan_features(wanted, {"metadata.version": 27}, are_binaries_done=True) is None
 
 
+def test_leaders_that_nobody_else_could_be_are_left_where_they_are() -> None:
+    """Or a topic with one replica would keep the cluster from ever being settled."""
+    observed = seen(3, (0,), (1, 0))
+    nodes = tuple(replace(one, is_host_draining=one.node_id < 2) for one in observed.nodes)
+
+    assert plan(Desired((pool(3, 3),)), replace(observed, nodes=nodes)).is_settled
+
+
+def test_coordinators_that_are_given_up_stay_until_brokers_do_without_them() -> None:
+    group = PoolWish("group", frozenset({Role.COORDINATOR}), 200, 0, 2, 300)
+    observed = seen(3, (0, 1, 2))
+    outdated = replace(observed.nodes[0], wanted_revision="next")
+
+    assert places_to_keep(group, replace(observed, nodes=(outdated, *observed.nodes[1:]))) == 2
+    assert places_to_keep(group, observed) == 0
+    fewer = replace(group, replicas=1)
+    assert places_to_keep(fewer, replace(observed, nodes=(outdated,))) == 1, "others take over"
+
+
 def test_leaders_leave_a_host_that_is_to_go_and_do_not_come_back() -> None:
     observed = seen(3, (0, 1, 2), (1, 2, 0))
     draining = replace(observed, nodes=(node(0, is_host_draining=True), *observed.nodes[1:]))

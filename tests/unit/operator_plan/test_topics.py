@@ -17,7 +17,7 @@ from barnabas_operator.plan.topic_state import (
     TopicWish,
     Verdict,
 )
-from barnabas_operator.plan.topics import owners, plan_topic
+from barnabas_operator.plan.topics import DELETION_MS_MAX, owners, plan_topic
 
 BROKERS = {one: BrokerState(one, rack=f"r{one % 3}") for one in range(4)}
 WISH = TopicWish("apps", "orders", "uid-1", "2026-01-01T00:00:00Z", "orders", has_finalizer=True)
@@ -174,6 +174,19 @@ def test_a_cluster_that_does_not_answer_is_waited_for() -> None:
     verdict = judge(replace(WISH, is_deleting=True), None, ClusterStanding.UNREACHABLE)
 
     assert not verdict.drops_finalizer
+
+
+@pytest.mark.parametrize("standing", [ClusterStanding.UNREACHABLE, ClusterStanding.THERE])
+def test_a_topic_that_cannot_be_deleted_does_not_hold_up_its_namespace(
+    standing: ClusterStanding,
+) -> None:
+    going = replace(WISH, is_deleting=True, deleting_ms=DELETION_MS_MAX - 1)
+    assert not judge(going, topic(1, 0), standing).drops_finalizer
+
+    verdict = judge(replace(going, deleting_ms=DELETION_MS_MAX), topic(1, 0), standing)
+
+    assert verdict.drops_finalizer
+    assert verdict.message == "the topic is left: the cluster has not deleted it in time"
 
 
 def test_a_topic_that_is_retained_needs_no_finalizer() -> None:

@@ -38,6 +38,20 @@ CLUSTER: dict[str, Any] = {
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             },
             {
+                "type": "Stalled",
+                "status": "False",
+                "reason": "AsExpected",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            },
+            {
+                "type": "Reconciling",
+                "status": "False",
+                "reason": "Stable",
+                "message": "everything is as the resource says",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            },
+            {
                 "type": "ReplicasInSync",
                 "status": "False",
                 "reason": "CatchingUp",

@@ -5,7 +5,13 @@ from typing import Any
 
 from barnabas_operator.specs.blueprint import Blueprint
 from barnabas_operator.specs.cluster_objects import cluster_objects
-from barnabas_operator.specs.node_facts import Address, Surroundings, facts_text, node_facts
+from barnabas_operator.specs.node_facts import (
+    Address,
+    Surroundings,
+    facts_text,
+    missing_words,
+    node_facts,
+)
 from barnabas_operator.specs.stateful_sets import stateful_set
 from barnabas_operator.specs.volumes import with_live_claims
 from tests.support.blueprints import LARGE, SMALL, blueprint_of
@@ -123,6 +129,18 @@ def test_facts_are_given_when_all_of_them_are_known() -> None:
     assert node_facts(pool, 0, Surroundings("zone-a", None, PORTS)) is None
     waiting = PORTS | {"cloud": None}
     assert node_facts(pool, 0, Surroundings("zone-a", "192.0.2.7", waiting)) is None
+
+
+def test_what_a_pod_waits_for_has_words() -> None:
+    racks = LARGE | OUTSIDE | {"rack": {"topologyKey": "zone"}}
+    (pool,) = [one for one in blueprint_of(racks).node_sets if one.is_broker]
+    waiting = Surroundings(None, "192.0.2.7", PORTS | {"cloud": None})
+
+    assert missing_words(pool, 0, waiting, "worker-1") == (
+        "the label zone of node worker-1",
+        "an address of listener cloud (loadbalancer)",
+    )
+    assert missing_words(pool, 0, Surroundings("zone-a", "192.0.2.7", PORTS), "worker-1") == ()
 
 
 def test_what_the_user_advertises_comes_before_what_kubernetes_says() -> None:
