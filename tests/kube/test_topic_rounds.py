@@ -1,7 +1,10 @@
 """KafkaTopics on a real Kubernetes API: from any namespace, in batches, and without wedging."""
 
 import asyncio
+import os
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +21,7 @@ from tests.support.operator_lab import (
 from tools.kube.apiserver import ApiServer
 
 FINALIZER = "barnabas.dev/topic"
+RELEASE = Path(__file__).parents[2] / "charts" / "barnabas" / "files" / "release_topics.py"
 
 
 async def ready(lab: OperatorLab, name: str, word: str = "True") -> str:
@@ -145,6 +149,32 @@ def test_a_topic_whose_cluster_does_not_answer_is_let_go_in_time(
         await lab.until(is_gone)
         events = [one for one in await lab.list("Event") if one["reason"] == "TopicLeft"]
         assert [one["type"] for one in events] == ["Warning"]
+
+    in_lab(kube_api, kube_namespace, scenario)
+
+
+def test_what_the_chart_does_at_its_end_lets_topics_go_without_an_operator(
+    kube_api: ApiServer, kube_namespace: str
+) -> None:
+    variables = {
+        **os.environ,
+        "KUBECONFIG": str(kube_api.kubeconfig),
+        "POD_NAMESPACE": kube_namespace,
+        "BARNABAS_NAMESPACES": kube_namespace,
+    }
+
+    async def scenario(lab: OperatorLab) -> None:
+        await lab.apply(small_cluster())
+        await lab.apply(topic("orders"))
+        await ready(lab, "orders")
+        await lab.kill()
+
+        running = await asyncio.create_subprocess_exec(sys.executable, RELEASE, env=variables)
+        assert await running.wait() == 0
+        await lab.remove("KafkaTopic", "orders")
+
+        assert await lab.get("KafkaTopic", "orders") is None
+        assert "orders" in lab.port.topics
 
     in_lab(kube_api, kube_namespace, scenario)
 

@@ -82,6 +82,31 @@ def test_definitions_stay_when_the_chart_goes_and_can_be_left_out(helm: str) -> 
     assert without == []
 
 
+def test_after_the_end_topics_are_released_with_rights_for_that_alone(helm: str) -> None:
+    rendered = _render(helm, "--set", "watchNamespaces={one}")
+    hooks = [
+        one
+        for one in rendered
+        if one["metadata"].get("annotations", {}).get("helm.sh/hook") == "post-delete"
+    ]
+
+    (job,) = [one for one in hooks if one["kind"] == "Job"]
+    pod = job["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] in [
+        one["metadata"]["name"] for one in hooks if one["kind"] == "ServiceAccount"
+    ]
+    compile(pod["containers"][0]["command"][-1], "release_topics.py", "exec")
+    granted = {
+        (resource, verb)
+        for one in hooks
+        for rule in one.get("rules", ())
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if resource != "leases"
+    }
+    assert granted == {("kafkatopics", verb) for verb in ("get", "list", "patch")}
+
+
 def test_monitoring_is_whole(helm: str) -> None:
     rendered = {one["kind"]: one for one in _render(helm, "--set", "monitoring.enabled=true")}
 
