@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from barnabas_core.ports.link import Address
-from barnabas_operator.health.cluster_port import ClusterView, Refused
+from barnabas_operator.health import topic_admin
+from barnabas_operator.health.cluster_port import ClusterView, Refused, Unavailable
 from barnabas_operator.health.gateway import Gateway
 from barnabas_operator.health.topic_admin import TopicAdmin
 from barnabas_operator.plan.actions import (
@@ -31,16 +33,16 @@ from barnabas_operator.plan.topic_state import (
 from tests.integration.test_cluster_health import Cluster, in_cluster
 
 
+def bootstrap_of(cluster: Cluster) -> str:
+    return ",".join(f"127.0.0.1:{one.advertised[0].port}" for one in cluster.brokers.values())
+
+
 def gateway_of(cluster: Cluster) -> Gateway:
     def address_of(node_id: int) -> Address:
         return cluster.brokers[node_id].internal_address
 
-    def bootstrap() -> str:
-        return ",".join(f"127.0.0.1:{one.advertised[0].port}" for one in cluster.brokers.values())
-
-    return Gateway(
-        cluster.client(), cluster.cluster_id, address_of, lambda _: (), TopicAdmin(bootstrap)
-    )
+    topics = TopicAdmin(lambda: bootstrap_of(cluster))
+    return Gateway(cluster.client(), cluster.cluster_id, address_of, lambda _: (), topics)
 
 
 async def until(gateway: Gateway, holds: Callable[[ClusterView], bool]) -> ClusterView:
@@ -80,6 +82,23 @@ def test_topics_are_made_changed_and_deleted_in_batches(tmp_path: Path) -> None:
         assert view.topics["topic-2"].config == {"max.message.bytes": "2000"}
         assert "topic-3" not in view.topics
         assert [one.replicas for one in view.topics["topic-5"].partitions] == [(1,), (2, 3)]
+
+    in_cluster(tmp_path, scenario)
+
+
+def test_other_listeners_are_found_by_another_client(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        servers = ["127.0.0.1:1"]
+        admin = TopicAdmin(lambda: servers[0])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(topic_admin, "_TIMEOUT_S", 1.0)
+            with suppress(Unavailable):
+                await admin.carry_out([CreateTopic("t", 1, 1, {})])
+
+        servers[0] = bootstrap_of(cluster)
+
+        assert await admin.carry_out([CreateTopic("t", 1, 1, {})]) == {}
+        await admin.close()
 
     in_cluster(tmp_path, scenario)
 

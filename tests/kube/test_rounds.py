@@ -214,6 +214,7 @@ def test_paused_nothing_restarts(kube_api: ApiServer, kube_namespace: str) -> No
         paused["metadata"]["annotations"] = {"barnabas.dev/paused": "true"}
         await lab.apply(paused)
         await lab.until_condition("Paused")
+        await lab.until_condition("Reconciling")
         await _rounds(lab, 3)
 
         assert {pod["metadata"]["uid"] for pod in (await lab.pods()).values()} == before

@@ -45,6 +45,8 @@ class TopicAdmin:
     def __init__(self, bootstrap_servers: Callable[[], str]) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._client: Any = None
+        self._servers = ""
+        """Of the client that there is."""
 
     async def close(self) -> None:
         self._client = None
@@ -84,8 +86,10 @@ class TopicAdmin:
         return refused
 
     def _admin(self) -> Any:
-        if self._client is None:
-            servers = self._bootstrap_servers()
+        servers = self._bootstrap_servers()
+        if self._client is None or servers != self._servers:
+            # One that was told of other servers would never find its way.
+            self._servers = servers
             config = {"bootstrap.servers": servers, "client.id": "barnabas-operator"}
             self._client = _library().AdminClient(config, logger=_SILENT)
         return self._client

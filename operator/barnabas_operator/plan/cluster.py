@@ -30,6 +30,8 @@ class Plan:
     blocked_by: tuple[str, ...]
     is_resizing: bool = False
     """Places come or go, or what was there is not told yet."""
+    is_held_back: bool = False
+    """Paused, with something to do."""
 
     @property
     def is_settled(self) -> bool:
@@ -38,10 +40,9 @@ class Plan:
 
 
 def plan(desired: Desired, observed: Observed) -> Plan:
-    roll = plan_roll(_staying(desired, observed), observed.quorum, desired.max_unavailable_per_rack)
     if desired.is_paused:
-        present = {pool.name: pool.present_replicas for pool in desired.pools}
-        return Plan((), replace(roll, restarts=()), present, ())
+        return _paused(desired, plan(replace(desired, is_paused=False), observed))
+    roll = plan_roll(_staying(desired, observed), observed.quorum, desired.max_unavailable_per_rack)
     voters = _voters(desired, observed)
     if voters.action is not None:
         roll = replace(roll, restarts=(), blocked_by=("the voters of the quorum change",))
@@ -62,6 +63,12 @@ def plan(desired: Desired, observed: Observed) -> Plan:
         is_resizing=bool(observed.leftover)
         or any(pool.replicas != pool.present_replicas for pool in desired.pools),
     )
+
+
+def _paused(desired: Desired, made: Plan) -> Plan:
+    present = {pool.name: pool.present_replicas for pool in desired.pools}
+    roll = replace(made.roll, restarts=())
+    return Plan((), roll, present, (), is_held_back=not made.is_settled)
 
 
 def _staying(desired: Desired, observed: Observed) -> list[NodeState]:

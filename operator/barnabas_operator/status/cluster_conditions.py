@@ -25,6 +25,7 @@ from barnabas_operator.status.conditions import (
     yes,
 )
 
+_HELD_BACK = "HeldBack"
 _STABLE_NEEDS = ("Ready", "QuorumHealthy", "ReplicasInSync", "ConfigApplied", "StorageReady")
 
 
@@ -54,7 +55,7 @@ def cluster_findings(round_: Round) -> dict[str, Finding]:
         "ConfigApplied": _config(round_),
         "StorageReady": _storage(round_.observed),
         "Degraded": _degraded(round_),
-        "Paused": _paused(round_.desired),
+        "Paused": _paused(round_),
     }
     found["Stable"] = _stable(found)
     return found | _kstatus(found)
@@ -157,10 +158,13 @@ def _degraded(round_: Round) -> Finding:
     return no("AsExpected")
 
 
-def _paused(desired: Desired) -> Finding:
-    if desired.is_paused:
-        return yes("Annotated", "the annotation barnabas.dev/paused is true")
-    return no("NotPaused")
+def _paused(round_: Round) -> Finding:
+    told = "the annotation barnabas.dev/paused is true"
+    if not round_.desired.is_paused:
+        return no("NotPaused")
+    if round_.plan.is_held_back:
+        return yes(_HELD_BACK, f"{told}, and not everything is as the resource says")
+    return yes("Annotated", told)
 
 
 def _stable(found: Mapping[str, Finding]) -> Finding:
@@ -177,7 +181,9 @@ def _stable(found: Mapping[str, Finding]) -> Finding:
 
 def _kstatus(found: Mapping[str, Finding]) -> dict[str, Finding]:
     degraded, stable = found["Degraded"], found["Stable"]
-    is_moving = not degraded.holds and not stable.holds and not found["Paused"].holds
+    # Paused with nothing to do is current; what is held back is not, though nobody works on it.
+    is_at_rest = found["Paused"].holds and found["Paused"].reason != _HELD_BACK
+    is_moving = not degraded.holds and not stable.holds and not is_at_rest
     reconciling = yes if is_moving else no
     return {
         RECONCILING: reconciling(stable.reason, stable.message),

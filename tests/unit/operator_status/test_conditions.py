@@ -179,6 +179,16 @@ def test_paused_is_neither_stable_nor_under_way() -> None:
     assert found["Ready"].holds
     assert not found["Stable"].holds
     assert argo(found) == "Suspended"
+    assert kstatus(found) == "Current", "nothing is held back"
+
+
+def test_paused_with_something_to_do_is_not_current() -> None:
+    outdated = replace(node(0), wanted_revision="next")
+    found = findings(observed(outdated, node(1)), replace(DESIRED, is_paused=True))
+
+    assert found["Paused"].reason == "HeldBack"
+    assert kstatus(found) == "InProgress"
+    assert argo(found) == "Suspended"
 
 
 def test_what_cannot_be_is_told_while_the_rest_goes_on() -> None:
