@@ -33,13 +33,16 @@ def test_groups_go_on_committing_when_a_coordinator_is_killed(orders: KafkaResou
 def test_a_controller_whose_disk_is_lost_is_replaced(orders: KafkaResource) -> None:
     """As docs/operations.md tells: its claim and its pod are deleted."""
     pod = min(orders.pods("controller"))
+    claim = f"data-{pod}"
+    before = orders.place.get("pvc", claim)["metadata"]["uid"]
 
     with orders.place.numbered_load("diskless") as load:
-        orders.place.kubectl("delete", "pvc", f"data-{pod}", "--wait=false")
+        orders.place.kubectl("delete", "pvc", claim, "--wait=false")
         orders.place.replace_pod(pod)
         # The voter of the lost disk would lag behind for ever.
         until(lambda: lags(orders) == [0, 0, 0], "three voters follow")
         orders.wait()
+        assert orders.place.get("pvc", claim)["metadata"]["uid"] != before
 
     expect_nothing_lost(load.verdict, GAP_OF_A_KILL_MS)
 
