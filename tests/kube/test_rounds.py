@@ -369,6 +369,27 @@ def test_a_refused_spec_is_told_and_what_runs_goes_on(
     in_lab(kube_api, kube_namespace, scenario)
 
 
+def test_what_kubernetes_refuses_is_told_and_mended(
+    kube_api: ApiServer, kube_namespace: str
+) -> None:
+    def cluster(**more: object) -> Json:
+        inside = {"name": "plain", "port": 9092, "type": "internal"}
+        outside = {"name": "outside", "port": 9094, "type": "nodeport", **more}
+        return small_cluster(listeners=[inside, outside])
+
+    async def scenario(lab: OperatorLab) -> None:
+        await lab.apply(cluster(advertised=[{"nodeId": 0, "nodePort": 1}]))
+        told = await lab.until_condition("Degraded")
+
+        assert told["reason"] == "Refused"
+        assert f"Service {CLUSTER}-outside-0" in told["message"]
+        assert "provided port is not in the valid range" in told["message"]
+        await lab.apply(cluster())
+        await lab.until_condition("Stable")
+
+    in_lab(kube_api, kube_namespace, scenario)
+
+
 def test_a_deleted_cluster_leaves_nothing_but_its_volumes(
     kube_api: ApiServer, kube_namespace: str
 ) -> None:

@@ -10,10 +10,13 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from barnabas_operator.kube.client import Json, Kube
+from barnabas_operator.kube.client import Json, Kube, KubeError
 from barnabas_operator.kube.paths import manifest_path
+
+_NOT_IN_SCHEMA: Final = 500
+"""With which Kubernetes answers an apply whose fields it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +33,25 @@ class Applier:
 
     async def apply(
         self, manifests: Iterable[Mapping[str, Any]], present: Mapping[str, Json]
-    ) -> None:
-        """`present`: by path, what was read in this round."""
+    ) -> list[str]:
+        """What was refused, and why. `present`: by path, what was read in this round."""
+        refused = []
         for manifest in manifests:
             path = manifest_path(manifest)
             wanted = digest_of(manifest)
             live = present.get(path)
             if live is not None and self._applied.get(path) == _Applied(wanted, _version(live)):
                 continue
-            made = await self._kube.apply(path, manifest)
+            try:
+                made = await self._kube.apply(path, manifest)
+            except KubeError as error:
+                if not (error.is_refusal or error.status == _NOT_IN_SCHEMA):
+                    raise
+                refused.append(f"{manifest['kind']} {manifest['metadata']['name']}: {error}")
+                continue
             self._applied[path] = _Applied(wanted, _version(made))
             self.write_count += 1
+        return refused
 
     def forget(self, path: str) -> None:
         self._applied.pop(path, None)

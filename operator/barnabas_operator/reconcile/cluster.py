@@ -113,12 +113,19 @@ async def reconcile(tools: Tools, raw: Json) -> Report:
         return Report(SOON_MS)
     seen = await _look(tools, resource)
     made = plan(seen.desired, seen.observed)
-    if not resource.is_paused:
-        await _apply(tools, seen, made)
-    actor = Actor(tools.kube, _port(tools, seen), tools.clock, resource.namespace, tools.is_leader)
-    outcome = await actor.carry_out(made.actions)
+    refused = [] if resource.is_paused else await _apply(tools, seen, made)
+    if refused:
+        # Pods that restarted now would come back as they were, again and again.
+        outcome = Outcome(refusals=refused)
+    else:
+        outcome = await _actor(tools, seen).carry_out(made.actions)
     outcome.blocked_by += reasons_without_facts(seen.cluster, seen.children)
     return await _tell(tools, raw, seen, made, outcome)
+
+
+def _actor(tools: Tools, seen: Seen) -> Actor:
+    namespace = seen.resource.namespace
+    return Actor(tools.kube, _port(tools, seen), tools.clock, namespace, tools.is_leader)
 
 
 async def _refuse(tools: Tools, raw: Json, message: str) -> None:
@@ -191,7 +198,8 @@ def _port(tools: Tools, seen: Seen) -> ClusterPort | None:
     return None if seen.view is None else tools.port_of(seen.cluster)
 
 
-async def _apply(tools: Tools, seen: Seen, made: Plan) -> None:
+async def _apply(tools: Tools, seen: Seen, made: Plan) -> list[str]:
+    """What Kubernetes refused."""
     held = {name: count for name, count in made.replicas.items() if count}
     cluster = replace(seen.cluster, held_replicas=held)
     manifests = []
@@ -199,15 +207,18 @@ async def _apply(tools: Tools, seen: Seen, made: Plan) -> None:
         if manifest["kind"] == "StatefulSet":
             manifest = await _stateful_set(tools, manifest, seen.children)
         manifests.append(manifest)
-    await tools.applier.apply(manifests, seen.children.present)
+    refused = await tools.applier.apply(manifests, seen.children.present)
     for pod, change in missing_facts(cluster, seen.children):
         await tools.kube.merge(path_of("Pod", cluster.namespace, pod), change)
+    if refused:
+        return refused
     await _shrink_given_up(tools, seen, made)
     wanted = {manifest_path(one) for one in manifests}
     empty = _empty_pools(seen, made)
     for path, uid in superfluous(seen.resource.uid, wanted, seen.children, empty):
         await tools.kube.delete(path, uid)
         tools.applier.forget(path)
+    return []
 
 
 async def _stateful_set(tools: Tools, manifest: Json, children: Children) -> Json:
