@@ -32,19 +32,16 @@ class Election:
         return tuple(voter.key for voter in self._voters if self._answers.get(voter.node_id))
 
     def record(self, voter_id: NodeId, *, granted: bool) -> None:
-        """Only the first answer to a question counts."""
+        """Who has granted has granted; who has refused may think better of it."""
         if self._voters.get(voter_id) is not None:
-            self._answers.setdefault(voter_id, granted)
-
-    def forget_refusal(self, voter_id: NodeId) -> None:
-        """What it said holds no longer: it is asked again."""
-        if self._answers.get(voter_id) is False:
-            del self._answers[voter_id]
+            self._answers[voter_id] = granted or self._answers.get(voter_id, False)
 
     def ask(self, quorum: "Quorum", *, pre_vote: bool) -> None:
-        """Send the request to each voter that has neither answered nor been asked."""
+        """Send the request to each voter that has not answered; a refused pre-vote, again."""
         for voter in self._voters:
-            if voter.node_id in self._answers or not quorum.can_ask(voter.node_id, VoteRequest):
+            answer = self._answers.get(voter.node_id)
+            is_settled = answer is not None and (answer or not pre_vote)
+            if is_settled or not quorum.can_ask(voter.node_id, VoteRequest):
                 continue
             quorum.send(
                 voter.node_id,

@@ -41,12 +41,22 @@ class Prospective(State):
         else:
             quorum.become_unattached(quorum.epoch, fresh_deadline=True)
 
-    def on_shorter_log_stands(self, node_id: NodeId) -> None:
-        """Ask it again: what it refused while it heard its leader, it grants now that it does not.
+    def on_answer(self, quorum: "Quorum", source: NodeId, *, granted: bool) -> None:
+        self.election.record(source, granted=granted)
+        if not granted:
+            self.ask_later(quorum, source)
 
-        It cannot win without our vote, and our next turn would be seconds away.
+    def ask_later(self, quorum: "Quorum", node_id: NodeId) -> None:
+        """It refuses as long as it hears its leader, and has given up a lost one after the spread.
+
+        One that has our pre-vote has that time to win: asked at once it would grant us its own,
+        and both would stand.
         """
-        self.election.forget_refusal(node_id)
+        quorum.requests.back_off(node_id, quorum.now_ms, quorum.config.fetch_spread_ms)
+
+    def on_shorter_log_stands(self, quorum: "Quorum", node_id: NodeId) -> None:
+        """It hears its leader no more, and cannot win: whatever it refused, it would grant now."""
+        quorum.requests.end_back_off(node_id)
 
     def deadline_ms(self, quorum: "Quorum") -> int:
         return self._election_at_ms

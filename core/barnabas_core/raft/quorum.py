@@ -275,8 +275,8 @@ class Quorum:
         # Spread over [T, 5T/4): all followers hear the leader's last word at the same moment, and
         # those who miss it together stand together and split the vote. Drawn anew with every
         # answer, a microsecond beside a sync. Check-quorum (3T/2) stays the later of the two.
-        timeout_ms = self.config.fetch_timeout_ms
-        return self.now_ms + timeout_ms + self.rng.randrange(max(timeout_ms // 4, 1))
+        chance_ms = self.rng.randrange(self.config.fetch_spread_ms)
+        return self.now_ms + self.config.fetch_timeout_ms + chance_ms
 
     def _first_election_at_ms(self) -> int:
         """Nobody else could win where only this node votes, so why wait."""

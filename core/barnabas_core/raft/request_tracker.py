@@ -44,6 +44,9 @@ class RequestTracker:
     def back_off(self, target: NodeId, now_ms: int, pause_ms: int = 0) -> None:
         self._backoff[target] = now_ms + max(pause_ms, self._retry_backoff_ms)
 
+    def end_back_off(self, target: NodeId) -> None:
+        self._backoff.pop(target, None)
+
     def lose(self, target: NodeId, now_ms: int) -> None:
         lost = [key for key in self._in_flight if key[0] == target]
         for key in lost:

@@ -27,5 +27,10 @@ class RaftConfig:
         return self.fetch_timeout_ms // 2
 
     @property
+    def fetch_spread_ms(self) -> int:
+        """By so much at most two followers differ that heard the last of their leader together."""
+        return max(self.fetch_timeout_ms // 4, 1)
+
+    @property
     def voter_upkeep_interval_ms(self) -> int:
         return self.fetch_timeout_ms

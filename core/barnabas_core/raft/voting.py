@@ -38,8 +38,11 @@ def _decide(quorum: Quorum, request: VoteRequest) -> bool:
         quorum.record_vote(request.candidate)
         if isinstance(quorum.state, Unattached):
             quorum.state.on_vote_granted(quorum.election_timeout_at_ms())
-    elif not up_to_date and isinstance(quorum.state, Prospective):
-        quorum.state.on_shorter_log_stands(request.candidate.node_id)
+    elif isinstance(quorum.state, Prospective):
+        if up_to_date:
+            quorum.state.ask_later(quorum, request.candidate.node_id)
+        else:
+            quorum.state.on_shorter_log_stands(quorum, request.candidate.node_id)
     return granted
 
 
@@ -50,5 +53,7 @@ def on_vote_response(quorum: Quorum, source: NodeId, response: VoteResponse) -> 
         return
     if response.error is not ErrorCode.NONE:
         quorum.requests.back_off(source, quorum.now_ms)
-    elif isinstance(quorum.state, Prospective | Candidate):
+    elif isinstance(quorum.state, Prospective):
+        quorum.state.on_answer(quorum, source, granted=response.granted)
+    elif isinstance(quorum.state, Candidate):
         quorum.state.election.record(source, granted=response.granted)
