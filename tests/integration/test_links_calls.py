@@ -422,13 +422,13 @@ def test_an_address_in_use_cannot_be_served_twice(kind: str) -> None:
 
 def test_an_idle_link_stays_connected_by_its_pings(kind: str) -> None:
     async def scenario(lab: Lab) -> None:
-        config = LinkConfig(tick_ms=10)
+        config = LinkConfig(tick_ms=50)
         servant, witness = Servant(), Witness()
         server = await lab.serve(servant, links=lab.links(1, config=config))
         link = lab.open(server.address, witness.events(), links=lab.links(2, config=config))
         await link.call(echo(), 5_000)
 
-        await asyncio.sleep(0.5)  # eight times the silence that would break it
+        await asyncio.sleep(2.5)  # eight times the silence that would break it
 
         assert (witness.losses, servant.losses) == ([], [])
 

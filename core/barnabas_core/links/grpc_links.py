@@ -11,6 +11,7 @@ This module imports grpc and protobuf; who may do without gRPC imports it only w
 import asyncio
 import errno
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ import grpc.aio  # type: ignore[import-untyped]
 from barnabas_core.links.frame import decode_frame, encode_frame
 from barnabas_core.links.item import Frame
 from barnabas_core.links.link_config import LinkConfig
+from barnabas_core.links.several_addresses import SeveralAddresses
 from barnabas_core.links.stream_links import StreamLinks
 from barnabas_core.links.transport import Accept, StreamEnded
 from barnabas_core.ports import Clock
@@ -62,13 +64,18 @@ class GrpcLinks(StreamLinks):
 
 
 class GrpcNetwork:
-    def __init__(self, config: LinkConfig, tls: InternalTls | None) -> None:
+    def __init__(
+        self, config: LinkConfig, tls: InternalTls | None, several: SeveralAddresses | None = None
+    ) -> None:
         self._config = config
         self._tls = tls
+        self._several = several or SeveralAddresses()
 
     async def connect(self, purpose: Purpose, address: Address) -> "_CallerTransport":
+        reachable = _reachable(address)
+        several = await self._several.others(reachable)
         try:
-            channel = self._channel(str(_reachable(address)))
+            channel = self._channel(reachable, several)
         except TlsError as error:
             raise StreamEnded(str(error)) from error
         return _CallerTransport(channel, purpose, address)
@@ -99,14 +106,17 @@ class GrpcNetwork:
         assert isinstance(port, int)
         return port
 
-    def _channel(self, target: str) -> Any:  # noqa: ANN401
+    def _channel(self, address: Address, several: Sequence[Address]) -> Any:  # noqa: ANN401
+        target, options = str(address), self._options()
+        if several:
+            target = "ipv4:" + ",".join(map(str, several))
+            # Certificates have the name.
+            options.append(("grpc.ssl_target_name_override", address.host))
         if self._tls is None:
-            return grpc.aio.insecure_channel(target, options=self._options())
-        return grpc.aio.secure_channel(
-            target, channel_credentials(self._tls), options=self._options()
-        )
+            return grpc.aio.insecure_channel(target, options=options)
+        return grpc.aio.secure_channel(target, channel_credentials(self._tls), options=options)
 
-    def _options(self) -> list[tuple[str, int]]:
+    def _options(self) -> list[tuple[str, int | str]]:
         message_bytes = self._config.item_bytes_max + _FRAME_OVERHEAD_BYTES
         return [
             ("grpc.max_send_message_length", message_bytes),
