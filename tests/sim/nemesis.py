@@ -7,6 +7,8 @@ from barnabas_core.raft import Message, NodeId, ReplicaKey, Resign, VoterSet
 from barnabas_core.raft.message import (
     AddVoterRequest,
     BeginQuorumEpochRequest,
+    Body,
+    FetchResponse,
     RemoveVoterRequest,
     UpgradeVersionRequest,
     VoteRequest,
@@ -23,6 +25,19 @@ SLOW_NETWORK_US = (5_000, 60_000)
 FAST_DISK_US = (300, 4_000)
 SLOW_DISK_US = (20_000, 400_000)
 CHANGE_TIMEOUT_MS = 2_000
+
+
+def _is_first_step(body: Body) -> bool:
+    """Of a leader: it says that it leads, or hands out what an earlier one left uncommitted.
+
+    The second is where Raft's figure 8 has it die.
+    """
+    if not isinstance(body, FetchResponse):
+        return isinstance(body, BeginQuorumEpochRequest)
+    return any(
+        batch.epoch < body.news.epoch and batch.end_offset > body.high_watermark
+        for batch in body.batches
+    )
 
 
 class Nemesis:
@@ -79,7 +94,7 @@ class Nemesis:
             if self._rng.random() < self._vote_crash_chance:
                 late_us = self._rng.randrange(5_000, 60_000)
                 self._cluster.network.stall(message.source, message.target, late_us)
-        elif isinstance(body, BeginQuorumEpochRequest):
+        elif _is_first_step(body):
             self._maybe_crash(message.source, self._leader_crash_chance, down_us=600_000)
 
     def on_appended(self, node_id: NodeId) -> None:
