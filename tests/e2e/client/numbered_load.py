@@ -28,8 +28,12 @@ REPORT_EVERY_S = 1.0
 @dataclass(slots=True)
 class Partition:
     sent: int = 0
-    offsets: dict[int, int] = field(default_factory=dict)
-    """Of what was acknowledged: the offset by number."""
+    offsets: dict[int, int | None] = field(default_factory=dict)
+    """Of what was acknowledged: the offset by number.
+
+    None where librdkafka concludes it: a record of which no answer came, and after it one that the
+    broker took with the next sequence number.
+    """
     last_at: float = 0.0
     longest_gap_s: float = 0.0
 
@@ -82,7 +86,8 @@ class Load:
             if error is not None:
                 self._failures.append(f"{number} of {index}: {error}")
                 return
-            partition.offsets[number] = message.offset() or 0
+            offset = message.offset()
+            partition.offsets[number] = offset if offset is not None and offset >= 0 else None
             if partition.last_at:
                 partition.longest_gap_s = max(partition.longest_gap_s, now - partition.last_at)
             partition.last_at = now
@@ -104,15 +109,21 @@ class Load:
         }
 
     def verdict(self) -> dict[str, Any]:
-        lost = doubled = disordered = 0
+        lost: list[str] = []
+        doubled = disordered = 0
         for index, partition in enumerate(self._partitions):
             log = self._read(index)
             numbers = list(log.values())
             doubled += len(numbers) - len(set(numbers))
             disordered += sum(later < earlier for earlier, later in pairwise(numbers))
-            lost += sum(log.get(at) != number for number, at in partition.offsets.items())
-        found = {"lost": lost, "doubled": doubled, "disordered": disordered}
-        return self.figures() | found | {"first_failures": self._failures[:5]}
+            there = set(numbers)
+            for number, at in partition.offsets.items():
+                if number not in there if at is None else log.get(at) != number:
+                    where = "there" if number in there else "not there"
+                    lost.append(f"{number} of {index}, acknowledged at {at}, is {where}")
+        found = {"lost": len(lost), "doubled": doubled, "disordered": disordered}
+        firsts = {"first_failures": self._failures[:5], "first_lost": lost[:5]}
+        return self.figures() | found | firsts
 
     def _read(self, index: int) -> dict[int, int]:
         """The number at each offset."""
