@@ -33,8 +33,11 @@ class Contact:
         self._arrived_count = arrived_count
 
     def length_ms(self, now_ms: int) -> int:
-        """How long they have been in touch without a pause; 0 in one."""
-        return 0 if self._is_pause(now_ms) else now_ms - self._since_ms
+        """How long they were in touch without a pause, up to what was heard last; 0 in one.
+
+        Not up to now: one word between two cuts would pass for a second of contact.
+        """
+        return 0 if self._is_pause(now_ms) else self._heard_at_ms - self._since_ms
 
     def _is_pause(self, now_ms: int) -> bool:
         silent_ms = now_ms - self._heard_at_ms
