@@ -4,7 +4,6 @@ import asyncio
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ from tests.support.operator_lab import (
 from tools.kube.apiserver import ApiServer
 
 FINALIZER = "barnabas.dev/topic"
-RELEASE = Path(__file__).parents[2] / "charts" / "barnabas" / "files" / "release_topics.py"
+RELEASE = ("-m", "barnabas_operator.release_topics")
 
 
 async def ready(lab: OperatorLab, name: str, word: str = "True") -> str:
@@ -169,7 +168,7 @@ def test_what_the_chart_does_at_its_end_lets_topics_go_without_an_operator(
         await ready(lab, "orders")
         await lab.kill()
 
-        running = await asyncio.create_subprocess_exec(sys.executable, RELEASE, env=variables)
+        running = await asyncio.create_subprocess_exec(sys.executable, *RELEASE, env=variables)
         assert await running.wait() == 0
         await lab.remove("KafkaTopic", "orders")
 

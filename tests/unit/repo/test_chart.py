@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def test_after_the_end_topics_are_released_with_rights_for_that_alone(helm: str)
     assert pod["serviceAccountName"] in [
         one["metadata"]["name"] for one in hooks if one["kind"] == "ServiceAccount"
     ]
-    compile(pod["containers"][0]["command"][-1], "release_topics.py", "exec")
+    assert find_spec(pod["containers"][0]["command"][-1]) is not None
     granted = {
         (resource, verb)
         for one in hooks

@@ -1,4 +1,6 @@
-"""Takes the operator's finalizer off all KafkaTopics, when the operator has gone for good.
+"""`python -m barnabas_operator.release_topics`: the operator's finalizer off all KafkaTopics.
+
+The chart runs it after its uninstall, when the operator has gone for good.
 
 Nobody is left to delete topics with their resources: otherwise neither these resources nor their
 namespaces could be deleted. The topics stay, and a new operator takes them up again. The lease is
@@ -9,6 +11,7 @@ import asyncio
 import os
 
 from barnabas_core.runtime.clock import SystemClock
+from barnabas_operator.install.rules import LEASE
 from barnabas_operator.kube.client import Json, Kube, KubeError
 from barnabas_operator.kube.lease import Lease
 from barnabas_operator.kube.paths import collection, path_of
@@ -16,7 +19,6 @@ from barnabas_operator.process import connect
 from barnabas_operator.reconcile.topics import FINALIZER
 from barnabas_operator.settings import Settings
 
-LEASE = "barnabas-operator"
 PATIENCE_S = 90
 TRIES = 5
 
