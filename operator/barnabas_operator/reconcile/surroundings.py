@@ -24,37 +24,33 @@ _REACHABLE: Final = ("ExternalIP", "InternalIP")
 
 def missing_facts(cluster: Blueprint, children: Children) -> Iterator[tuple[str, dict[str, Any]]]:
     """(pod, change) for pods that wait for what is known by now."""
-    for node_set in cluster.node_sets:
-        if not needed_facts(node_set):
-            continue
-        for node_id in node_set.node_ids:
-            name = pod_name(cluster.name, node_set.pool, node_id)
-            pod = children.pods.get(name)
-            if pod is None or _written(pod) is not None:
-                continue
-            facts = node_facts(node_set, node_id, _seen(node_set, node_id, pod, children))
-            if facts is not None and pod["spec"].get("nodeName"):
-                yield name, {"metadata": {"annotations": {FACTS_ANNOTATION: facts_text(facts)}}}
+    for node_set, node_id, pod in _without_facts(cluster, children):
+        facts = node_facts(node_set, node_id, _seen(node_set, node_id, pod, children))
+        if facts is not None:
+            change = {"metadata": {"annotations": {FACTS_ANNOTATION: facts_text(facts)}}}
+            yield pod["metadata"]["name"], change
 
 
 def reasons_without_facts(cluster: Blueprint, children: Children) -> list[str]:
-    """Pods that have a node and do not start, and what has to be there first."""
+    """Pods that do not start, and what has to be there first."""
     found = []
+    for node_set, node_id, pod in _without_facts(cluster, children):
+        seen = _seen(node_set, node_id, pod, children)
+        missing = missing_words(node_set, node_id, seen, pod["spec"]["nodeName"])
+        if missing and not is_pod_ready(pod):
+            found.append(f"{pod['metadata']['name']} waits for {' and '.join(missing)}")
+    return found
+
+
+def _without_facts(cluster: Blueprint, children: Children) -> Iterator[tuple[NodeSet, int, Json]]:
+    """Pods that need facts, have a node from which to learn them, and were told none yet."""
     for node_set in cluster.node_sets:
         if not needed_facts(node_set):
             continue
         for node_id in node_set.node_ids:
-            name = pod_name(cluster.name, node_set.pool, node_id)
-            pod = children.pods.get(name)
-            if pod is None or _written(pod) is not None or is_pod_ready(pod):
-                continue
-            host = pod["spec"].get("nodeName")
-            missing = missing_words(
-                node_set, node_id, _seen(node_set, node_id, pod, children), host or ""
-            )
-            if host and missing:
-                found.append(f"{name} waits for {' and '.join(missing)}")
-    return found
+            pod = children.pods.get(pod_name(cluster.name, node_set.pool, node_id))
+            if pod is not None and _written(pod) is None and pod["spec"].get("nodeName"):
+                yield node_set, node_id, pod
 
 
 def has_stale_facts(node_set: NodeSet, node_id: int, pod: Json, children: Children) -> bool:
