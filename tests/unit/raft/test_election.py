@@ -134,6 +134,17 @@ def lab_without_leader() -> Lab:
     return lab
 
 
+def lab_where_both_stand() -> Lab:
+    """Node 1, which led, is gone; node 3 refused node 2, and asks by now itself."""
+    lab = Lab()
+    lab.elect(1)
+    lab.crash(1)
+    lab.stand(2)
+    lab.deliver()
+    lab.stand(3)
+    return lab
+
+
 def test_who_refused_a_longer_log_is_asked_again_when_it_stands_itself() -> None:
     """Only node 2 can win, and it stood while node 3 still believed in the leader."""
     lab = lab_without_leader()
@@ -150,12 +161,7 @@ def test_who_refused_a_longer_log_is_asked_again_when_it_stands_itself() -> None
 
 def test_who_stood_first_wins_where_the_last_is_not_heard() -> None:
     """A link that was lost takes its time to come back, and each direction has its own."""
-    lab = Lab()
-    lab.elect(1)
-    lab.crash(1)
-    lab.stand(2)
-    lab.deliver()
-    lab.stand(3)
+    lab = lab_where_both_stand()
     lab.drop(source=3)
 
     lab.run(500)
@@ -190,12 +196,7 @@ def test_a_lost_leader_is_replaced_in_one_turn_whoever_stands_first(
 
 def test_who_has_our_pre_vote_has_time_to_win_with_it() -> None:
     """Asked at once it would grant us its own: both would stand, and split the vote."""
-    lab = Lab()
-    lab.elect(1)
-    lab.crash(1)
-    lab.stand(2)
-    lab.deliver()
-    lab.stand(3)
+    lab = lab_where_both_stand()
     (request,) = lab.sent(VoteRequest, 2)
     lab.now_ms += 400
     lab.step(2, request)
