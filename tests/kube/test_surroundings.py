@@ -218,3 +218,35 @@ def test_events_tell_what_happened(kube_api: ApiServer, kube_namespace: str) -> 
         assert reasons.count("Stable") == 2
 
     in_lab(kube_api, kube_namespace, scenario)
+
+
+def test_a_pod_that_kubernetes_cannot_make_is_told_and_is_the_only_one(
+    kube_api: ApiServer, kube_namespace: str
+) -> None:
+    """A limit under which no pod is admitted: the first that restarts does not come back."""
+    limit = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "tiny"},
+        "spec": {"limits": [{"type": "Container", "max": {"memory": "1Mi"}}]},
+    }
+    at = ("-n", kube_namespace, "-f", "-")
+
+    async def scenario(lab: OperatorLab) -> None:
+        await lab.apply(small_cluster())
+        await lab.until_condition("Stable")
+        before = set(await lab.pods())
+        kube_api.kubectl("apply", *at, stdin=json.dumps(limit))
+
+        await lab.apply(small_cluster(config={"queued.max.requests": 77}))
+        told = await lab.until_condition("Degraded")
+
+        (missing,) = before - set(await lab.pods())
+        assert told["reason"] == "PodsCannotRun"
+        assert f"{missing} cannot be made" in told["message"]
+        assert "maximum memory usage" in told["message"]
+        kube_api.kubectl("delete", *at, stdin=json.dumps(limit))
+        await lab.until_condition("Stable")
+        assert set(await lab.pods()) == before
+
+    in_lab(kube_api, kube_namespace, scenario)

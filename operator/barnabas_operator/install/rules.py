@@ -22,7 +22,8 @@ def namespace_rules() -> list[dict[str, Any]]:
         _rule("", ["pods"], [*_READ, "patch", "delete"]),
         # Volumes are expanded, never deleted.
         _rule("", ["persistentvolumeclaims"], [*_READ, "patch"]),
-        _rule("", ["events"], ["create", "patch"]),
+        # Told of clusters; listed where a StatefulSet cannot make a pod.
+        _rule("", ["events"], ["create", "patch", "list"]),
         _rule("apps", ["statefulsets"], _KEEP),
         _rule("networking.k8s.io", ["networkpolicies"], _KEEP),
         _rule("policy", ["poddisruptionbudgets"], _KEEP),

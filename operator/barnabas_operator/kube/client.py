@@ -51,10 +51,12 @@ class Kube:
                 return None
             raise
 
-    async def list(self, path: str, *, labels: str = "") -> list[Json]:
+    async def list(self, path: str, *, labels: str = "", fields: str = "") -> list[Json]:
         """All of them, page by page."""
         found: list[Json] = []
-        query = {"limit": "500"} | ({"labelSelector": labels} if labels else {})
+        query = {"limit": "500"}
+        query |= {"labelSelector": labels} if labels else {}
+        query |= {"fieldSelector": fields} if fields else {}
         while True:
             page = await self._call("GET", f"{path}?{urlencode(query)}")
             found += page.get("items") or []

@@ -28,7 +28,7 @@ def reasons_to_spare(nodes: Iterable[NodeState], rank: Role) -> tuple[str, ...]:
 def _unsettled(node: NodeState) -> str:
     pod = node.pod
     if pod is None:
-        return f"node {node.node_id}: its pod is not there"
+        return node.absence or f"node {node.node_id}: its pod is not there"
     if pod.is_terminating:
         return f"{pod.name} is terminating"
     if node.is_current and not pod.is_ready:

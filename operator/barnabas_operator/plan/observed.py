@@ -71,6 +71,8 @@ class NodeState:
     standing: Standing | None = None
     is_host_draining: bool = False
     """Kubernetes is about to take its host away."""
+    absence: str = ""
+    """Why its pod cannot be made, where Kubernetes has tried for a while."""
 
     @property
     def rank(self) -> Role:

@@ -28,7 +28,7 @@ class Roll:
     current: tuple[int, ...]
     """Nodes that were let go and are not back."""
     failed: tuple[str, ...]
-    """Pods of the new revision that cannot run, with Kubernetes' reason."""
+    """Pods of the new revision that cannot be made or run, with Kubernetes' reason."""
 
     @property
     def is_over(self) -> bool:
@@ -46,12 +46,15 @@ def plan_roll(
         updated=sum(node.is_current and node.is_ready for node in nodes),
         total=len(nodes),
         current=tuple(node.node_id for node in nodes if _is_under_way(node)),
-        failed=tuple(
-            f"{node.pod.name}: {node.pod.waiting_reason}"
-            for node in nodes
-            if node.pod is not None and node.is_current and node.pod.is_dead
-        ),
+        failed=tuple(reason for reason in map(_failure, nodes) if reason),
     )
+
+
+def _failure(node: NodeState) -> str:
+    if node.pod is None:
+        return node.absence
+    is_dead = node.is_current and node.pod.is_dead
+    return f"{node.pod.name}: {node.pod.waiting_reason}" if is_dead else ""
 
 
 def _next(

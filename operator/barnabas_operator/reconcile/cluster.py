@@ -25,6 +25,7 @@ from barnabas_operator.kube.paths import manifest_path, path_of
 from barnabas_operator.plan.cluster import Plan, plan
 from barnabas_operator.plan.desired import Desired
 from barnabas_operator.plan.observed import Observed, Role
+from barnabas_operator.reconcile.absence import with_absences
 from barnabas_operator.reconcile.act import Actor, Outcome
 from barnabas_operator.reconcile.children import Children, read_children
 from barnabas_operator.reconcile.events import Events
@@ -171,7 +172,9 @@ async def _look(tools: Tools, resource: Resource) -> Seen:
     cluster = blueprint(resource, tools.images)
     children = await read_children(tools.kube, resource.namespace, resource.name)
     wish = desired(resource, cluster, places(children), tools.images)
-    nodes = read_nodes(wish, cluster, children, tools.clock.now_ms())
+    now_ms = tools.clock.now_ms()
+    nodes = read_nodes(wish, cluster, children, now_ms)
+    nodes = await with_absences(tools.kube, nodes, resource.namespace, resource.name, now_ms)
     view = None
     if any(Role.CONTROLLER in node.roles and node.pod is not None for node in nodes):
         port = tools.port_of(cluster)

@@ -73,6 +73,13 @@ def test_a_missing_pod_stops_the_roll() -> None:
     assert not roll(replace(node(1), pod=None), node(2)).restarts
 
 
+def test_a_pod_that_cannot_be_made_is_a_failure_and_not_only_missing() -> None:
+    made = roll(replace(node(1), pod=None, absence="pod-1 cannot be made: quota"), node(2))
+
+    assert not made.restarts
+    assert made.blocked_by == made.failed == ("pod-1 cannot be made: quota",)
+
+
 def test_a_broken_broker_does_not_stop_controllers() -> None:
     assert goes(roll(node(11, revision="new", is_ready=False), node(1, Role.CONTROLLER))) == [1]
 
