@@ -15,7 +15,6 @@ SOURCE_ROOTS = (
     "broker",
     "controller",
     "coordinator",
-    "coordinator",
     "operator",
     "pipeline",
     "embedded",
