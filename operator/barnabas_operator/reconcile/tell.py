@@ -154,11 +154,13 @@ def _rollout(round_: Round, nodes: Iterable[NodeState]) -> RolloutStatus | None:
         return None
     names = {node.node_id: node.pod.name for node in nodes if node.pod is not None}
     revisions = sorted({node.wanted_revision for node in nodes if node.wanted_revision})
-    blocked_by = (*roll.failed, *round_.blocked_by, *roll.blocked_by)
+    reasons = (*roll.failed, *round_.blocked_by, *roll.blocked_by)
+    # A set in the definition: Kubernetes would refuse the whole status for one that is told twice.
+    blocked_by = tuple(dict.fromkeys(one[:_TEXT_MAX] for one in reasons))
     return RolloutStatus(
         revision="-".join(revisions)[:63],
         updated=roll.updated,
         total=roll.total,
         current=tuple(names.get(one, f"node {one}") for one in roll.current),
-        blocked_by=tuple(one[:_TEXT_MAX] for one in blocked_by[:_BLOCKED_MAX]),
+        blocked_by=blocked_by[:_BLOCKED_MAX],
     )
