@@ -15,7 +15,7 @@ from barnabas_core.runtime.log_setup import EventLog, LogFormat
 from barnabas_core.runtime.process import CannotStart, run_process, settle
 from barnabas_core.runtime.rng import SystemRng
 from barnabas_core.runtime.supervisor import Supervisor
-from barnabas_operator.handlers.watch import watch
+from barnabas_operator.handlers.watch import registry, watch
 from barnabas_operator.kube.client import Kube
 from barnabas_operator.kube.lease import Lease
 from barnabas_operator.kube.reach import Reach
@@ -112,7 +112,8 @@ async def _lead(
     tasks = [
         asyncio.create_task(service.run(), name="rounds"),
         asyncio.create_task(
-            watch(settings.namespaces, service.on_cluster, service.on_topic, stop), name="watch"
+            watch(settings.namespaces, registry(service.on_cluster, service.on_topic), stop, end),
+            name="watch",
         ),
         asyncio.create_task(lease.keep(), name="lease"),
     ]

@@ -1,6 +1,8 @@
 """Who leads, on a real Kubernetes API: the lease, and the whole process behind it."""
 
 import asyncio
+import os
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -127,6 +129,45 @@ def test_the_process_leads_watches_and_lets_go(
         held = await lab.kube.get(path_of("Lease", lab.namespace, "barnabas-operator"))
         assert held is not None
         assert held["spec"].get("holderIdentity", "") == ""
+
+    in_lab(kube_api, kube_namespace, scenario)
+
+
+def test_a_process_that_is_told_to_end_gives_up_its_lease(
+    kube_api: ApiServer, kube_namespace: str
+) -> None:
+    """kopf, which watches within it, would take the signal for itself."""
+    (port,) = free_ports(1)
+    told = {
+        "KUBECONFIG": str(kube_api.kubeconfig),
+        "POD_NAMESPACE": kube_namespace,
+        "BARNABAS_NAMESPACES": kube_namespace,
+        "BARNABAS_METRICS_PORT": str(port),
+    }
+
+    async def scenario(lab: OperatorLab) -> None:
+        await lab.kill()
+        at = path_of("Lease", lab.namespace, "barnabas-operator")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "barnabas_operator", env=os.environ | told
+        )
+        try:
+            await _ready(port)
+            # Once it acts, everything of it runs: also what watches.
+            await lab.apply(small_cluster())
+            while not (await lab.status()).get("clusterId"):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+            held = await lab.kube.get(at)
+            assert held is not None
+            assert held["spec"]["holderIdentity"] == "barnabas-operator"
+        finally:
+            process.terminate()
+            status = await process.wait()
+
+        assert status == 0
+        free = await lab.kube.get(at)
+        assert free is not None
+        assert free["spec"].get("holderIdentity", "") == ""
 
     in_lab(kube_api, kube_namespace, scenario)
 

@@ -46,8 +46,12 @@ def settle() -> None:
     gc.freeze()
 
 
-async def _serve(log: EventLog, serve: Callable[[asyncio.Event], Awaitable[int]]) -> int:
-    end = asyncio.Event()
+def heed_signals(end: asyncio.Event) -> None:
+    """Ctrl-C and SIGTERM set the event, once: a second one ends the process at once.
+
+    There is one handler for each signal. Where a library puts its own in the place of ours, this is
+    called again afterwards.
+    """
     loop = asyncio.get_running_loop()
 
     def on_signal(number: int) -> None:
@@ -56,6 +60,12 @@ async def _serve(log: EventLog, serve: Callable[[asyncio.Event], Awaitable[int]]
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal, number)
+
+
+async def _serve(log: EventLog, serve: Callable[[asyncio.Event], Awaitable[int]]) -> int:
+    end = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    heed_signals(end)
     loop.set_exception_handler(lambda _, context: _report(log, context))
     heap = loop.create_task(keep_heap_small())
     try:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import kopf
 
+from barnabas_core.runtime.process import heed_signals
 from barnabas_operator.api.kinds import GROUP, VERSION
 from barnabas_operator.reconcile.topics import cluster_of
 from barnabas_operator.specs.names import CLUSTER_LABEL
@@ -25,17 +26,25 @@ Poke = Callable[[str, str], None]
 
 
 async def watch(
-    namespaces: Collection[str], on_cluster: Poke, on_topic: Poke, stop: asyncio.Event
+    namespaces: Collection[str],
+    found: kopf.OperatorRegistry,
+    stop: asyncio.Event,
+    end: asyncio.Event,
 ) -> None:
-    """Until it is told to stop."""
-    await kopf.operator(
-        registry=registry(on_cluster, on_topic),
+    """Until it is told to stop. `end` is what a signal to the process sets."""
+    others = asyncio.all_tasks()
+    tasks = await kopf.spawn_tasks(
+        registry=found,
         settings=_settings(),
         standalone=True,
         clusterwide=not namespaces,
         namespaces=list(namespaces),
         stop_flag=stop,
     )
+    # kopf takes SIGTERM for itself: the process would end without giving up its lease.
+    heed_signals(end)
+    # Whatever is not named here it takes for its own, and cancels at its end.
+    await kopf.run_tasks(tasks, ignored=others)
 
 
 def registry(on_cluster: Poke, on_topic: Poke) -> kopf.OperatorRegistry:
