@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.followed_log import FollowedLog
 from tests.support.kafka_resource import KafkaResource, cluster_spec
 from tests.support.kind_lab import FIGURES, KindLab, Place, note_figures
 from tools.kube import kind_cluster
@@ -17,11 +18,14 @@ from tools.kube.images import TAG
 MANIFESTS = Path(__file__).parent / "manifests"
 CHART = Path(__file__).parents[2] / "charts" / "barnabas"
 RELEASE = "barnabas"
+SYSTEM = "barnabas-system"
+OPERATOR_PODS = "app.kubernetes.io/name=barnabas-operator"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The README's reader has a cluster on which nothing is installed."""
-    items.sort(key=lambda item: item.path.name != "test_readme.py")
+    """The README's reader has a cluster on which nothing is installed; logs are read at the end."""
+    turns = {"test_readme.py": 0, "test_operator_log.py": 2}
+    items.sort(key=lambda item: turns.get(item.path.name, 1))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -54,9 +58,17 @@ def by_hand(running_by_hand: Place) -> Place:
 
 
 @pytest.fixture(scope="session")
-def operator(lab: KindLab) -> Iterator[Place]:
+def operator_log(lab: KindLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FollowedLog]:
+    """Of every operator that the tests install, replace and kill."""
+    place = Place(lab.cluster, SYSTEM, "")
+    with FollowedLog(place, OPERATOR_PODS, tmp_path_factory.mktemp("operator-log")) as log:
+        yield log
+
+
+@pytest.fixture(scope="session")
+def operator(lab: KindLab, operator_log: FollowedLog) -> Iterator[Place]:
     """The chart, installed as its users install it."""
-    place = Place(lab.cluster, "barnabas-system", "")
+    place = Place(lab.cluster, SYSTEM, "")
     values = ("--set", f"image.tag={TAG}", "--set", "image.pullPolicy=Never")
     where = ("--namespace", place.name, "--create-namespace", "--wait", "--timeout", "300s")
     begun_at = time.monotonic()

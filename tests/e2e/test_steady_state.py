@@ -1,10 +1,8 @@
-"""A cluster at rest: nobody writes, and the operator has nothing to complain of."""
+"""A cluster at rest: nobody writes."""
 
-import json
 import time
 
 from tests.support.kafka_resource import KafkaResource
-from tests.support.kind_lab import Place, note_figures
 
 REST_S = 120.0
 
@@ -17,17 +15,6 @@ def test_a_stable_cluster_is_not_written_to(orders: KafkaResource) -> None:
     assert versions(orders) == before
 
 
-def test_the_operators_log_has_no_error_that_nobody_expects(
-    orders: KafkaResource, operator: Place
-) -> None:
-    lines = operator.kubectl("logs", "deployment/barnabas-operator", "--tail=-1").splitlines()
-
-    errors = [line for line in lines if is_unexpected(line)]
-
-    note_figures("operator's log", {"lines": len(lines)})
-    assert errors == []
-
-
 def versions(orders: KafkaResource) -> dict[str, str]:
     """The resource version of everything that the operator writes; Leases are renewed."""
     kinds = "kafkaclusters,kafkatopics,statefulsets,services,configmaps,poddisruptionbudgets,pvc"
@@ -36,13 +23,3 @@ def versions(orders: KafkaResource) -> dict[str, str]:
         f"{one['kind']}/{one['metadata']['name']}": one["metadata"]["resourceVersion"]
         for one in found
     }
-
-
-def is_unexpected(line: str) -> bool:
-    if "Traceback" in line:
-        return True
-    try:
-        level = str(json.loads(line).get("level", ""))
-    except ValueError:
-        return "ERROR" in line
-    return level in ("error", "critical")
