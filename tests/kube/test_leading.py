@@ -11,7 +11,7 @@ import yaml
 
 from barnabas_core.runtime.clock import SystemClock
 from barnabas_core.runtime.log_setup import EventLog
-from barnabas_operator.kube.client import Json, Kube
+from barnabas_operator.kube.client import Json, Kube, KubeError
 from barnabas_operator.kube.lease import Lease, LeaseTimes
 from barnabas_operator.kube.paths import path_of
 from barnabas_operator.process import serve
@@ -92,6 +92,33 @@ def test_a_lease_that_is_renewed_is_kept(kube_api: ApiServer, kube_namespace: st
 
         assert first.is_held
         keeping.cancel()
+
+    run(kube_api.kubeconfig, scenario)
+
+
+def test_a_lease_that_may_not_be_written_any_more_is_left_to_its_end(
+    kube_api: ApiServer, kube_namespace: str
+) -> None:
+    """As when `helm uninstall` takes the rights away before the pod has ended."""
+
+    class WithoutRights(Kube):
+        are_gone = False
+
+        async def get(self, path: str) -> Json | None:
+            if self.are_gone:
+                raise KubeError(403, "forbidden")
+            return await super().get(path)
+
+    async def scenario(kube: Kube) -> None:
+        own = WithoutRights(kube._api)
+        first, second = lease(own, kube_namespace, "first"), lease(kube, kube_namespace, "second")
+        await first.acquire()
+        own.are_gone = True
+
+        await first.release()
+
+        assert not first.is_held
+        await second.acquire()
 
     run(kube_api.kubeconfig, scenario)
 

@@ -65,14 +65,20 @@ class Lease:
             await self.try_once()
 
     async def release(self) -> None:
-        """Another may have it at once."""
+        """Another may have it at once. Where that fails, the lease ends by itself.
+
+        With the last rights of an installation that is taken away, for one, goes this right, too.
+        """
         if not self.is_held:
             return
         self._renewed_at_ms = None
-        lease = await self._read()
-        if lease is not None and lease.get("spec", {}).get("holderIdentity") == self._holder:
-            lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
-            await self._write(lease)
+        try:
+            lease = await self._read()
+            if lease is not None and lease.get("spec", {}).get("holderIdentity") == self._holder:
+                lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+                await self._write(lease)
+        except (KubeError, TimeoutError):
+            pass
 
     async def try_once(self) -> bool:
         began_at_ms = self._clock.monotonic_ms()
