@@ -69,7 +69,7 @@ async def serve(settings: Settings, kube: Kube, log: EventLog, end: asyncio.Even
     lease = Lease(kube, clock, (settings.own_namespace, _NAME), settings.pod_name)
     ports = ClusterPorts(clock, log)
     service = OperatorService(
-        kube,
+        kube.while_allowed(lambda: lease.is_held),
         ports.of,
         settings.images,
         (clock, SystemRng(), log),

@@ -5,8 +5,8 @@ reads are a few fields of each object.
 """
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Self
 from urllib.parse import urlencode
 
 import aiohttp
@@ -19,6 +19,7 @@ _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 _JSON: Final = "application/json"
 _NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
 _GONE: Final = (404, 409)
 
 
@@ -36,8 +37,17 @@ class KubeError(Exception):
 
 
 class Kube:
-    def __init__(self, api: ApiClient) -> None:
+    def __init__(self, api: ApiClient, may_write: Callable[[], bool] = lambda: True) -> None:
         self._api = api
+        self._may_write = may_write
+
+    def while_allowed(self, may_write: Callable[[], bool]) -> Self:
+        """The same, but nothing is written from the moment on at which that says no.
+
+        Asked before every single write: a process that was frozen in the middle of a round goes on
+        with it when it wakes, and what it saw is old by then.
+        """
+        return type(self)(self._api, may_write)
 
     async def close(self) -> None:
         await self._api.close()  # type: ignore[no-untyped-call]
@@ -116,6 +126,8 @@ class Kube:
         *,
         timeout_s: float = _TIMEOUT_S,
     ) -> Json:
+        if method != "GET" and not self._may_write():
+            raise KubeError(_CONFLICT, f"{method} {path}: another operator may lead by now")
         headers = {"Accept": _JSON, "Content-Type": content_type}
         made = await self._api.param_serialize(
             method, path, header_params=headers, body=body, auth_settings=["BearerToken"]

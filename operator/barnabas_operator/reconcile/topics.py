@@ -69,7 +69,7 @@ async def reconcile_topics(
     resources = await _each(resources, lambda raw: _mark(tools, raw, verdicts))
     wishes, faulty = _read(resources, now_ms)
     verdicts = _judge(cluster, wishes, faulty, view)
-    refused = await _carry_out(cluster, wishes, verdicts)
+    refused = await _carry_out(tools, cluster, wishes, verdicts)
     if refused is not None:
         view = await _view(cluster) or view
         verdicts = _judge(cluster, wishes, faulty, view) | refused
@@ -182,14 +182,18 @@ async def _mark(tools: Tools, raw: Json, verdicts: Mapping[str, Verdict]) -> Jso
 
 
 async def _carry_out(
-    cluster: ClusterOfTopics, wishes: Mapping[str, TopicWish], verdicts: Mapping[str, Verdict]
+    tools: Tools,
+    cluster: ClusterOfTopics,
+    wishes: Mapping[str, TopicWish],
+    verdicts: Mapping[str, Verdict],
 ) -> dict[str, Verdict] | None:
     """What was refused, or None if there was nothing to do.
 
-    A topic is only made once its resource has the finalizer that will delete it.
+    A topic is only made once its resource has the finalizer that will delete it. And whoever lost
+    the lease deletes none: it may be another one of that name by now, with a resource of its own.
     """
     acting = {uid: one for uid, one in verdicts.items() if one.actions and not one.wants_finalizer}
-    if not acting or cluster.port is None:
+    if not acting or cluster.port is None or not tools.is_leader():
         return None
     try:
         refused = await cluster.port.carry_out_topics(
