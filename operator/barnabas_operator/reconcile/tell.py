@@ -10,7 +10,6 @@ from barnabas_operator.api.status import (
     PoolStatus,
     ReadyCounts,
     ReplicationStatus,
-    RolloutStatus,
     VoterStatus,
 )
 from barnabas_operator.health.cluster_port import ClusterView
@@ -21,9 +20,7 @@ from barnabas_operator.reconcile.wish import Resource
 from barnabas_operator.specs.blueprint import Blueprint, Images
 from barnabas_operator.status.cluster_conditions import Round, cluster_findings
 from barnabas_operator.status.conditions import merge_conditions
-
-_BLOCKED_MAX = 32
-_TEXT_MAX = 1024
+from barnabas_operator.status.rollout import rollout_status
 
 
 def cluster_status(  # noqa: PLR0913, PLR0917 - everything that a status tells of
@@ -47,7 +44,7 @@ def cluster_status(  # noqa: PLR0913, PLR0917 - everything that a status tells o
         listeners=_listeners(cluster, children),
         pools=_pools(before, cluster, nodes),
         ready=_counts(nodes, cluster),
-        rollout=_rollout(round_, nodes),
+        rollout=rollout_status(round_),
         spread_to=tuple(sorted(round_.observed.spread_to)),
     )
     if round_.plan.roll.is_over:
@@ -144,23 +141,4 @@ def _counts(nodes: Iterable[NodeState], cluster: Blueprint) -> ReadyCounts:
         brokers=count(Role.BROKER, sum(one.wanted for one in sets if one.is_broker)),
         controllers=count(Role.CONTROLLER, sum(one.wanted for one in sets if one.is_controller)),
         coordinators=count(Role.COORDINATOR, sum(one.wanted for one in sets if one.is_coordinator)),
-    )
-
-
-def _rollout(round_: Round, nodes: Iterable[NodeState]) -> RolloutStatus | None:
-    """Of the roll under way; when it is over, there is none."""
-    roll = round_.plan.roll
-    if roll.is_over:
-        return None
-    names = {node.node_id: node.pod.name for node in nodes if node.pod is not None}
-    revisions = sorted({node.wanted_revision for node in nodes if node.wanted_revision})
-    reasons = (*roll.failed, *round_.blocked_by, *roll.blocked_by)
-    # A set in the definition: Kubernetes would refuse the whole status for one that is told twice.
-    blocked_by = tuple(dict.fromkeys(one[:_TEXT_MAX] for one in reasons))
-    return RolloutStatus(
-        revision="-".join(revisions)[:63],
-        updated=roll.updated,
-        total=roll.total,
-        current=tuple(names.get(one, f"node {one}") for one in roll.current),
-        blocked_by=blocked_by[:_BLOCKED_MAX],
     )
