@@ -1,6 +1,7 @@
 """Links to the clusters, opened when they are first needed and closed when a cluster is gone."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from barnabas_core.links.cluster_health import OPERATOR, ClusterHealthClient
 from barnabas_core.links.grpc_links import GrpcLinks
@@ -17,45 +18,63 @@ _CONTROLLER = "CONTROLLER"
 _NO_NODE = -1
 
 
+@dataclass(slots=True)
+class _Open:
+    cluster: Blueprint
+    """As it was last seen: pools and controllers come and go while the links are open."""
+    gateway: Gateway
+
+
 class ClusterPorts:
     def __init__(self, clock: Clock, log: EventLog) -> None:
         self._clock = clock
         self._log = log
-        self._open: dict[str, tuple[Blueprint, Gateway]] = {}
+        self._open: dict[tuple[str, str], _Open] = {}
+        """By namespace and name."""
+        self._replaced: list[Gateway] = []
+        """Of clusters whose names others have by now."""
 
     def of(self, cluster: Blueprint) -> Gateway:
         """Of this very cluster: one that was made anew under its name has another uid."""
-        known = self._open.get(cluster.uid)
-        gateway = self._make(cluster) if known is None else known[1]
-        self._open[cluster.uid] = cluster, gateway
-        return gateway
+        key = cluster.namespace, cluster.name
+        known = self._open.get(key)
+        if known is not None and known.cluster.uid != cluster.uid:
+            self._replaced.append(known.gateway)
+            known = None
+        if known is None:
+            known = self._open[key] = self._make(cluster)
+        known.cluster = cluster
+        known.gateway.know(controller_addresses(cluster))
+        return known.gateway
 
     async def close(self, namespace: str, name: str) -> None:
-        for uid, (cluster, gateway) in list(self._open.items()):
-            if (cluster.namespace, cluster.name) == (namespace, name):
-                del self._open[uid]
-                await gateway.close()
+        """There is no such cluster any more."""
+        known = self._open.pop((namespace, name), None)
+        if known is not None:
+            self._replaced.append(known.gateway)
+        await self._close_replaced()
 
     async def close_all(self) -> None:
-        for _, gateway in list(self._open.values()):
-            await gateway.close()
+        self._replaced += [one.gateway for one in self._open.values()]
         self._open.clear()
+        await self._close_replaced()
 
-    def _make(self, cluster: Blueprint) -> Gateway:
+    async def _close_replaced(self) -> None:
+        while self._replaced:
+            await self._replaced.pop().close()
+
+    def _make(self, cluster: Blueprint) -> _Open:
         links = GrpcLinks(Identity(cluster.cluster_id, _NO_NODE, OPERATOR), self._clock, self._log)
         client = ClusterHealthClient(links, controller_addresses(cluster), self._clock)
-        return Gateway(
+        gateway = Gateway(
             client,
             cluster.cluster_id,
-            lambda node_id: Address(node_host(self._latest(cluster), node_id), LINK_PORT),
-            lambda node_id: voter_endpoints(self._latest(cluster), node_id),
-            TopicAdmin(lambda: internal_bootstrap(self._latest(cluster))),
+            lambda node_id: Address(node_host(made.cluster, node_id), LINK_PORT),
+            lambda node_id: voter_endpoints(made.cluster, node_id),
+            TopicAdmin(lambda: internal_bootstrap(made.cluster)),
         )
-
-    def _latest(self, cluster: Blueprint) -> Blueprint:
-        """Pools come while the links are open."""
-        known = self._open.get(cluster.uid)
-        return cluster if known is None else known[0]
+        made = _Open(cluster, gateway)
+        return made
 
 
 def controller_addresses(cluster: Blueprint) -> list[Address]:

@@ -70,7 +70,7 @@ async def serve(settings: Settings, kube: Kube, log: EventLog, end: asyncio.Even
     ports = ClusterPorts(clock, log)
     service = OperatorService(
         kube.while_allowed(lambda: lease.is_held),
-        ports.of,
+        ports,
         settings.images,
         (clock, SystemRng(), log),
         namespaces=settings.namespaces,

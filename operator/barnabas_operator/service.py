@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Final, Protocol
 
 from barnabas_core.ports import Clock, Rng
 from barnabas_core.runtime.log_setup import EventLog
@@ -26,11 +26,20 @@ _TOPIC_REST_MS: Final = 60_000
 _STUCK_MS: Final = int(ROUND_S_MAX * 1000) + 60_000
 
 
+class Ports(Protocol):
+    """The ways to the clusters that there are."""
+
+    def of(self, cluster: Blueprint) -> ClusterPort: ...
+
+    async def close(self, namespace: str, name: str) -> None:
+        """Of a cluster that is gone."""
+
+
 class OperatorService:
     def __init__(
         self,
         kube: Kube,
-        port_of: Callable[[Blueprint], ClusterPort],
+        ports: Ports,
         images: Images,
         world: tuple[Clock, Rng, EventLog],
         *,
@@ -42,10 +51,11 @@ class OperatorService:
         self._clock = clock
         self._log = log
         self._namespaces = tuple(namespaces)
+        self._ports = ports
         self._applier = Applier(kube)
         events = Events(kube, clock, rng, log)
         self._tools = Tools(
-            kube, self._applier, clock, rng, log, images, events, is_leader, port_of
+            kube, self._applier, clock, rng, log, images, events, is_leader, ports.of
         )
         self.figures = Figures()
         self.clusters: Rounds[Key] = Rounds(self._cluster_round, clock, log)
@@ -111,6 +121,7 @@ class OperatorService:
         raw = await self._kube.get(path_of("KafkaCluster", *key))
         if raw is None:
             self.figures.forget(key)
+            await self._ports.close(*key)
             if key in self.topics.keys:
                 self.topics.poke(key)
             return None

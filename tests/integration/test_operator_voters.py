@@ -1,6 +1,7 @@
 """The operator's plans for voters, carried out on controllers that are processes, over gRPC."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 from barnabas_core.links.cluster_health import ClusterHealthClient
@@ -70,6 +71,33 @@ def test_a_quorum_follows_its_resource_from_one_to_three_and_back(tmp_path: Path
 
         shrunk = run(quorum, {1})
         assert [one.node_id for one in shrunk.voters] == [1]
+
+
+def test_the_first_controller_may_go_once_there_are_others(tmp_path: Path) -> None:
+    """As long as the operator keeps its links open: it began with this one alone."""
+
+    async def asked_before_and_after(quorum: Quorum) -> QuorumState:
+        gateway = gateway_of(quorum)
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                await gateway.view()
+                quorum.add_observer(2)
+                quorum.add_observer(3)
+                await settle(gateway, quorum, frozenset({1, 2, 3}))
+                gateway.know(quorum.links)
+                quorum[1].kill()
+                while True:
+                    with suppress(Unavailable):
+                        return (await gateway.view()).quorum
+        finally:
+            await gateway.close()
+
+    with controllers(tmp_path, 1) as quorum:
+        quorum.wait_active()
+
+        found = asyncio.run(asked_before_and_after(quorum))
+
+    assert found.leader_id in {2, 3}
 
 
 def test_a_controller_that_lost_its_disk_is_replaced(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from barnabas_core.runtime.rng import SystemRng
 from barnabas_operator.kube.client import Json, Kube, KubeError
 from barnabas_operator.kube.paths import collection, path_of
 from barnabas_operator.service import OperatorService
-from barnabas_operator.specs.blueprint import Images
+from barnabas_operator.specs.blueprint import Blueprint, Images
 from tests.support.model_port import ModelPort
 from tests.support.small_kubelet import SmallKubelet, is_ready
 from tools.kube.apiserver import ApiServer
@@ -61,6 +61,19 @@ async def connected(kubeconfig: Path) -> Kube:
     return Kube(ApiClient(configuration))
 
 
+class OnePort:
+    """The way to every cluster."""
+
+    def __init__(self, port: ModelPort) -> None:
+        self._port = port
+
+    def of(self, _: Blueprint) -> ModelPort:
+        return self._port
+
+    async def close(self, namespace: str, name: str) -> None:
+        """The model stays: it has no links."""
+
+
 class OperatorLab:
     def __init__(self, server: ApiServer, namespace: str) -> None:
         self._server = server
@@ -100,7 +113,7 @@ class OperatorLab:
         """An operator; it knows nothing of one that was there before."""
         self.service = OperatorService(
             self.kube,
-            lambda _: self.port,
+            OnePort(self.port),
             IMAGES,
             (SystemClock(), SystemRng(), self.log),
             namespaces=(self.namespace,),

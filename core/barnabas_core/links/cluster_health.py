@@ -121,6 +121,9 @@ class ClusterHealthClient:
         self._links = links
         self._active = ControllerClient(links, controllers, Purpose.CLUSTER_HEALTH, clock)
 
+    def know(self, controllers: Sequence[Address]) -> None:
+        self._active.know(controllers)
+
     async def close(self) -> None:
         await self._active.close()
 

@@ -56,9 +56,8 @@ class ControllerClient:
         events: LinkEvents = NO_EVENTS,
     ) -> None:
         """`events` are those of whichever link is in use."""
-        assert bootstrap, "somebody has to be asked first"
         self._links = links
-        self._bootstrap = list(bootstrap)
+        self.know(bootstrap)
         self._purpose = purpose
         self._clock = clock
         self._events = events
@@ -67,6 +66,11 @@ class ControllerClient:
         self._retired: list[_Target] = []
         self._closing: dict[asyncio.Task[None], None] = {}
         self._is_closed = False
+
+    def know(self, controllers: Sequence[Address]) -> None:
+        """From now on these are tried in turn: a quorum may outlive all that it began with."""
+        assert controllers, "somebody has to be asked first"
+        self._bootstrap = list(controllers)
 
     @property
     def address(self) -> Address | None:

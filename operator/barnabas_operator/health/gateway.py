@@ -86,6 +86,10 @@ class Gateway:
             ElectPreferred: self._elect,
         }
 
+    def know(self, controllers: Sequence[Address]) -> None:
+        """Where the active controller is looked for from now on."""
+        self._client.know(controllers)
+
     async def close(self) -> None:
         await self._client.close()
         await self._topics.close()

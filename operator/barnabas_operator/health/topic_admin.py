@@ -49,7 +49,9 @@ class TopicAdmin:
         """Of the client that there is."""
 
     async def close(self) -> None:
-        self._client = None
+        clients, self._client = [self._client], None
+        # The last reference: librdkafka then waits for the end of its own threads.
+        await asyncio.to_thread(clients.clear)
 
     async def carry_out(self, actions: Sequence[TopicAction]) -> Mapping[str, str]:
         """Topics for which something was refused, with the reason; the others are as asked."""
