@@ -120,20 +120,21 @@ async def _lead(
     ending = asyncio.create_task(end.wait(), name="end")
     try:
         done, _ = await asyncio.wait([*tasks, ending], return_when=asyncio.FIRST_COMPLETED)
-        if ending in done:
-            await lease.release()
-            return 0
-        for task in done:
-            error = None if task.cancelled() else task.exception()
-            log.error("ends", task=task.get_name(), reason=repr(error) if error else "lost")
-        # Another may lead by now: whatever is under way here must not go on.
-        return 1
     finally:
+        # Another may lead by now, or will soon: whatever is under way here must not go on.
         service.figures.leads = False
         stop.set()
         for task in [*tasks, ending]:
             task.cancel()
         await asyncio.gather(*tasks, ending, return_exceptions=True)
+    if ending in done:
+        # Not before: a renewal that was under way would take it again.
+        await lease.release()
+        return 0
+    for task in done:
+        error = None if task.cancelled() else task.exception()
+        log.error("ends", task=task.get_name(), reason=repr(error) if error else "lost")
+    return 1
 
 
 async def _unless(end: asyncio.Event, work: Callable[[], Awaitable[None]]) -> bool:
