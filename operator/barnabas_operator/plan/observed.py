@@ -129,6 +129,11 @@ class BrokerState:
     is_fenced: bool = False
     is_cordoned: bool = False
 
+    @property
+    def takes_replicas(self) -> bool:
+        """It lives, and is not about to go."""
+        return not (self.is_fenced or self.is_cordoned)
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimState:

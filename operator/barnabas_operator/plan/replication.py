@@ -30,7 +30,7 @@ def _kept(partition: PartitionState, count: int) -> list[int]:
 
 def _added(replicas: Sequence[int], brokers: Mapping[int, BrokerState], loads: Counter[int]) -> int:
     racks = Counter(brokers[one].rack for one in replicas if one in brokers)
-    free = [one for one in brokers.values() if one.node_id not in replicas and not one.is_fenced]
+    free = [one for one in brokers.values() if one.node_id not in replicas and one.takes_replicas]
     best = min(free, key=lambda one: (racks[one.rack], loads[one.node_id], one.node_id))
     loads[best.node_id] += 1
     return best.node_id

@@ -151,7 +151,7 @@ def _replication(
     wrong = [one for one in topic.partitions if len(one.replicas) != wish.replicas]
     if wish.replicas is None or not wrong:
         return []
-    usable = sum(not one.is_fenced for one in brokers.values())
+    usable = sum(one.takes_replicas for one in brokers.values())
     if wish.replicas > usable:
         message = f"spec.replicas: {wish.replicas} replicas on {usable} brokers"
         return Verdict(False, Reason.REPLICAS_REFUSED, message)

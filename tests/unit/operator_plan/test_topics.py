@@ -118,6 +118,17 @@ def test_more_replicas_than_brokers_are_refused() -> None:
     assert not verdict.actions
 
 
+def test_replicas_are_not_added_on_brokers_that_are_about_to_go() -> None:
+    leaving = {**BROKERS, 1: replace(BROKERS[1], is_cordoned=True)}
+
+    def asked(replicas: int) -> Verdict:
+        wish = replace(WISH, replicas=replicas)
+        return plan_topic(wish, wish, ClusterStanding.THERE, topic(1, 0), leaving)
+
+    assert asked(3).actions == (MoveReplicas("orders", {0: (0, 2, 3)}),)
+    assert asked(4).reason is Reason.REPLICAS_REFUSED
+
+
 def test_the_oldest_of_two_has_the_name() -> None:
     younger = replace(WISH, namespace="other", uid="uid-2", created_at="2026-02-01T00:00:00Z")
     first = owners([younger, WISH])["orders"]
