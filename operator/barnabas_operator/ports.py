@@ -31,15 +31,15 @@ class ClusterPorts:
         self._log = log
         self._open: dict[tuple[str, str], _Open] = {}
         """By namespace and name."""
-        self._replaced: list[Gateway] = []
-        """Of clusters whose names others have by now."""
+        self._given_up: list[Gateway] = []
+        """To be closed, of clusters that are gone: `of` does not wait for that."""
 
     def of(self, cluster: Blueprint) -> Gateway:
         """Of this very cluster: one that was made anew under its name has another uid."""
         key = cluster.namespace, cluster.name
         known = self._open.get(key)
         if known is not None and known.cluster.uid != cluster.uid:
-            self._replaced.append(known.gateway)
+            self._given_up.append(known.gateway)
             known = None
         if known is None:
             known = self._open[key] = self._make(cluster)
@@ -51,17 +51,17 @@ class ClusterPorts:
         """There is no such cluster any more."""
         known = self._open.pop((namespace, name), None)
         if known is not None:
-            self._replaced.append(known.gateway)
-        await self._close_replaced()
+            self._given_up.append(known.gateway)
+        await self._close_given_up()
 
     async def close_all(self) -> None:
-        self._replaced += [one.gateway for one in self._open.values()]
+        self._given_up += [one.gateway for one in self._open.values()]
         self._open.clear()
-        await self._close_replaced()
+        await self._close_given_up()
 
-    async def _close_replaced(self) -> None:
-        while self._replaced:
-            await self._replaced.pop().close()
+    async def _close_given_up(self) -> None:
+        while self._given_up:
+            await self._given_up.pop().close()
 
     def _make(self, cluster: Blueprint) -> _Open:
         links = GrpcLinks(Identity(cluster.cluster_id, _NO_NODE, OPERATOR), self._clock, self._log)
